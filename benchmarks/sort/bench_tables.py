@@ -1,6 +1,10 @@
 """CSV and Parquet, or one into the other, sorted by columns against DuckDB, and qsv where it is installed: in turn,
-outputs compared. With `--format delta` the sorted rewrite of a Delta table of 8 files that all overlap: `planner table
-sort` proves and commits it, DuckDB copies the same files in order.
+outputs compared. With `--format delta` the sorted rewrite of a Delta table of 8 appends that all overlap: `planner
+table sort` proves and commits it, DuckDB copies the same files in order, and delta-rs z-orders the table; its order is
+another, so only its rows are counted.
+
+Memory is the greatest resident set. Spill is the most space that the file system lacks meanwhile, without what is there
+afterwards; what others write there counts, too.
 
 Whole processes are timed, with the start of Python. The input is warm. DuckDB has the same threads and memory, reads
 columns of CSV with their types given, and keeps no order among equal keys, which saves it work. `qsv extsort` compares
@@ -14,12 +18,14 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import resource
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -61,6 +67,11 @@ connection.execute(f"SET threads = {threads}; SET memory_limit = '{memory}B'; SE
 connection.execute("SET preserve_insertion_order = false")
 connection.execute(query)
 """
+DELTA_RS = """
+import sys, deltalake
+folder, columns, memory = sys.argv[1:]
+deltalake.DeltaTable(folder).optimize.z_order(columns.split(","), max_spill_size=int(memory))
+"""
 READ = {"csv": f"read_csv('FILE', header = true, columns = {TYPES})", "parquet": "'FILE'", "delta": "'FILE/*.parquet'"}
 WRITE = {
     "csv": "HEADER, DELIMITER ','",
@@ -81,15 +92,53 @@ def write_delta(folder: Path, source: Path) -> None:
         write_deltalake(folder, table.slice(begin, rows), mode="append", writer_properties=how)
 
 
-def seconds_of(command: list[str]) -> tuple[float, float]:
-    """Return the wall and processor seconds of a command."""
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{command[0]} failed: {done.stderr}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.perf_counter() - start, used
+@dataclass(frozen=True)
+class Run:
+    """What a process took."""
+
+    clock: float
+    processor: float
+    memory_mb: float
+    spill_mb: float
+
+
+def run_of(command: list[str], folder: Path) -> Run:
+    """Run a command whose files are in a folder."""
+    start, ended, least, most = time.perf_counter(), threading.Event(), [_free_mb(folder)], [0.0]
+
+    def watch() -> None:
+        while not ended.wait(0.05):
+            least.append(_free_mb(folder))
+            most.append(_memory_mb(running.pid))
+
+    watching = threading.Thread(target=watch)
+    with tempfile.TemporaryFile() as said:
+        running = subprocess.Popen(command, stdout=said, stderr=said)
+        watching.start()
+        _, status, used = os.wait4(running.pid, 0)
+        clock = time.perf_counter() - start
+        running.returncode = os.waitstatus_to_exitcode(status)
+        ended.set()
+        watching.join()
+        if running.returncode != 0:
+            said.seek(0)
+            sys.exit(f"{command[0]} failed: {said.read().decode()}")
+    spill = max(_free_mb(folder) - min(least), 0)
+    return Run(clock, used.ru_utime + used.ru_stime, max(most), spill)
+
+
+def _memory_mb(process: int) -> float:
+    try:
+        said = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    except OSError:  # it has ended
+        return 0.0
+    found = re.search(r"VmHWM:\s+(\d+) kB", said)
+    return int(found[1]) * 1024 / 1e6 if found else 0.0
+
+
+def _free_mb(folder: Path) -> float:
+    there = os.statvfs(folder)
+    return there.f_bfree * there.f_frsize / 1e6
 
 
 def programs(kind: str, keys: tuple[str, ...], source: Path, options: argparse.Namespace) -> dict[str, list[str]]:
@@ -115,6 +164,9 @@ def programs(kind: str, keys: tuple[str, ...], source: Path, options: argparse.N
             sys.executable, "-c", DUCKDB, query, str(options.threads), str(options.memory), there
         ],
     }  # fmt: skip
+    if kind == "delta":
+        limits = ["OUTPUT", ",".join(names), str(options.memory)]
+        all_programs["delta-rs"] = [sys.executable, "-c", DELTA_RS, *limits]
     if kind == "csv" and options.qsv and not any(":" in key for key in keys):
         select = ["--select", ",".join(names), "--jobs", str(options.threads)]
         all_programs["qsv extsort"] = [options.qsv, "extsort", *select, str(source), "OUTPUT"]
@@ -130,33 +182,36 @@ def check(kind: str, outputs: list[Path], keys: tuple[str, ...]) -> None:
     import duckdb
 
     columns = ", ".join(key.partition(":")[0] for key in keys)
-    read = READ[_written(kind)]
-    hashes = []
+    found = []
     for output in outputs:
-        rows = read.replace("FILE", str(output))
+        rows, place = READ[_written(kind)].replace("FILE", str(output)), "row_number() OVER ()"
         if (output / "_delta_log").is_dir():
             from deltalake import DeltaTable
 
-            rows = f"read_parquet({DeltaTable(output).file_uris()})"
-        rows = f"(SELECT {columns}, row_number() OVER () AS place FROM {rows})"
-        hashes.append(duckdb.sql(f"SELECT count(*), sum(hash({columns}, place)) FROM {rows}").fetchall())
-    if any(other != hashes[0] for other in hashes):
-        sys.exit(f"{kind}: the outputs differ: {hashes}")
+            table = DeltaTable(output)
+            is_z_ordered = "Z-order" in str(table.history(1)[0]) or "zOrder" in str(table.history(1)[0])
+            rows, place = f"read_parquet({table.file_uris()})", "0" if is_z_ordered else place
+        query = f"SELECT count(*), sum(hash({columns}, place)) FROM (SELECT {columns}, {place} AS place FROM {rows})"
+        count, ordered = duckdb.sql(query).fetchall()[0]
+        found.append((count, ordered if place != "0" else found[0][1]))
+    if any(other != found[0] for other in found):
+        sys.exit(f"{kind}: the outputs differ: {found}")
 
 
 def measure(kind: str, name: str, source: Path, options: argparse.Namespace) -> None:
     """Run all in turn, once to warm up; print medians and the ratios of pairs."""
     commands = programs(kind, ORDERS[name], source, options)
     outputs = [source.with_name(f"out{i}.{_written(kind)}") for i in range(len(commands))]
-    seconds: dict[str, list[tuple[float, float]]] = {program: [] for program in commands}
-    for run in range(options.runs + 1):
+    runs: dict[str, list[Run]] = {program: [] for program in commands}
+    for number in range(options.runs + 1):
         for (program, command), output in zip(commands.items(), outputs, strict=True):
-            if kind == "delta" and program == "planner sort":
+            if kind == "delta" and program != "DuckDB":
                 shutil.copytree(source, output)
-            elapsed = seconds_of([word.replace("OUTPUT", str(output)) for word in command])
-            if run > 0:
-                seconds[program].append(elapsed)
-        if run == 0:
+                os.sync()
+            took = run_of([word.replace("OUTPUT", str(output)) for word in command], source.parent)
+            if number > 0:
+                runs[program].append(took)
+        if number == 0:
             check(kind, outputs, ORDERS[name])
         for output in outputs:
             if output.is_dir():
@@ -165,8 +220,11 @@ def measure(kind: str, name: str, source: Path, options: argparse.Namespace) -> 
                 output.unlink()
     size = sum(path.stat().st_size for path in (source.glob("*.parquet") if source.is_dir() else [source]))
     print(f"{kind}, {size / 1e6:.0f} MB, by {name}, load {os.getloadavg()[0]:.1f}")
-    for number, what in enumerate(("clock", "processor")):
-        show(what, {program: [values[number] for values in measured] for program, measured in seconds.items()})
+    for what in ("clock", "processor"):
+        show(what, {program: [getattr(run, what) for run in measured] for program, measured in runs.items()})
+    for program, measured in runs.items():
+        memory, spill = (max(getattr(run, what) for run in measured) for what in ("memory_mb", "spill_mb"))
+        print(f"  {program:<13} at most {memory:.0f} MB of memory, {spill:.0f} MB of spill", flush=True)
 
 
 def show(what: str, seconds: dict[str, list[float]]) -> None:

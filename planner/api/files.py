@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.config.user_files import require_no_table_at
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def _require_place(path: Path) -> None:
         raise BadInputError(
             f"{path}: permission denied; name a file in a directory that you may write to", code="permission-denied"
         )
+    if not mode or stat.S_ISREG(mode):
+        require_no_table_at(path)
 
 
 def require_inputs(job: SortJob, outputs: Sequence[Path], *, is_text: bool = False) -> None:

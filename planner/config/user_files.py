@@ -73,11 +73,32 @@ def require_no_table_log(path: str) -> None:
 
 def require_outside_tables(folder: Path) -> None:
     """Raise BadInputError for a folder within such a table, as one of its partitions is."""
+    if log := table_log_above(folder):
+        require_no_table_log(f"{log}/.metadata.json")
+
+
+def require_no_table_at(path: Path) -> None:
+    """Raise BadInputError for an output among the files of such a table: readers do not count it, and miss what it
+    replaces.
+    """
+    if log := table_log_above(path.parent):
+        table = log.parent
+        sorts = "" if log.name == ".hoodie" else f", or sort the table itself: planner table sort {table}"
+        raise BadInputError(
+            f"{path} is among the files of a {_TABLE_LOGS[log.name]} table, whose log says which files count",
+            [f"name a file outside of {table}{sorts}"],
+            code="is-table",
+        )
+
+
+def table_log_above(folder: Path) -> Path | None:
+    """Return the log of the Delta, Hudi or Iceberg table that a folder is, or is in."""
     for parent in (folder.resolve(), *folder.resolve().parents):
         with suppress(OSError):
             logs = [parent / name for name in _TABLE_LOGS if (parent / name).is_dir()]
             for log in (each for each in logs if each.name != "metadata" or any(each.glob("*.metadata.json"))):
-                require_no_table_log(f"{log}/.metadata.json")
+                return log
+    return None
 
 
 def files_below(folder: Path) -> list[Path]:

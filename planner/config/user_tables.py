@@ -24,6 +24,14 @@ _PRICES: Final = {
     "region": ("region", "location"),
 }  # fmt: skip
 """What columns of price sheets are called."""
+_OTHER_PRICES: Final = {
+    "eur", "gbp", "inr", "jpy", "cny", "chf", "aud", "cad", "month", "monthly", "year", "yearly", "annual", "day",
+    "daily", "upfront", "gb", "gib",
+}  # fmt: skip
+"""Words of columns that are no US dollars per hour of a machine."""
+_UNIT: Final = r"(?:[kmgtpe]i?)?b(?:it|yte)?s?(?:/s|ps)?|(?:usd|\$)(?:\s*(?:/|per)\s*h(?:ou)?r?)?"
+_WITH_UNIT: Final = re.compile(rf"(.+?)[\s_-]*(?:[(\[]\s*({_UNIT})\s*[)\]]|[\s_-]({_UNIT}))", re.IGNORECASE)
+"""Headings such as `Memory (GiB)`, `network [Gbit/s]` and `disk_size_tb`."""
 
 
 def read_called(
@@ -31,23 +39,31 @@ def read_called(
 ) -> tuple[dict[str, dict[str, str]], dict[str, str], list[str]]:
     """Return the texts of each row by its place, `FILE:LINE`, the column that each was taken from, and those left.
 
-    `called` has the names of each column in small letters and digits alone, the likeliest first; if `in_words`, else
-    the one column counts that has such a name among its words. Raises BadInputError for a file that cannot be read, or
-    has none of the columns or no rows.
+    `called` has the names of each column in small letters and digits alone, the likeliest first. A heading may end with
+    a unit, which bare numbers below it then have. If `in_words`, else the one column counts that has such a name among
+    its words. Raises BadInputError for a file that cannot be read, or has none of the columns or no rows.
     """
     text = read_user_file(file)
     head = text.partition("\n")[0]
     rows = csv.DictReader(text.splitlines(keepends=True), delimiter=max(",;\t", key=head.count))
     try:
-        columns = {re.sub("[^a-z0-9]", "", name.casefold()): name for name in rows.fieldnames or ()}
+        columns = {_squeezed(name): name for name in rows.fieldnames or ()}
+        units: dict[str, str] = {}
+        for name in [] if in_words else [*columns.values()]:
+            if with_unit := _WITH_UNIT.fullmatch(name.strip()):
+                units[columns.setdefault(_squeezed(with_unit[1]), name)] = with_unit[2] or with_unit[3]
         found = {key: next((columns[name] for name in names if name in columns), "") for key, names in called.items()}
         for key, names in called.items() if in_words else ():
             left = [name for name in columns.values() if name not in found.values()]
-            alike = [name for name in left if not {*re.findall(r"[a-z0-9]+|\$", name.casefold())}.isdisjoint(names)]
+            words = {name: {*re.findall(r"[a-z0-9]+|\$", name.casefold())} for name in left}
+            if key == "price":
+                words = {name: said for name, said in words.items() if said.isdisjoint(_OTHER_PRICES)}
+            alike = [name for name, said in words.items() if not said.isdisjoint(names)]
             found[key] = found[key] or (alike[0] if len(alike) == 1 else "")
         taken = {key: name for key, name in found.items() if name}
         texts = {
-            f"{file}:{rows.line_num}": {key: (row[name] or "").strip() for key, name in taken.items()} for row in rows
+            f"{file}:{rows.line_num}": {key: _with(row[name], units.get(name, "")) for key, name in taken.items()}
+            for row in rows
         }
     except csv.Error as error:
         text = f"{file}:{rows.line_num}: {error}; is a quote not closed?"
@@ -57,7 +73,21 @@ def read_called(
         raise BadInputError(f"{file}: no column is called as expected: {expected}", code="unknown-column")
     if not texts:
         raise BadInputError(f"{file}: there is no row below the names of its columns", code="no-rows")
-    return texts, taken, [name for name in columns.values() if name not in taken.values()]
+    return texts, taken, [name for name in rows.fieldnames or () if name not in taken.values()]
+
+
+def _squeezed(name: str) -> str:
+    return re.sub("[^a-z0-9]", "", name.casefold())
+
+
+def _with(text: str | None, unit: str) -> str:
+    """Return a text without blanks around it, a bare number with the unit of its column: `memory_gb` has bytes, but
+    small letters in a rate, as `mb/s`, stay a question.
+    """
+    said = (text or "").strip()
+    if re.fullmatch("[kmgtp]i?b", unit):
+        unit = f"{unit[0].upper()}{unit[1:-1]}B"
+    return f"{said} {unit}" if unit and re.fullmatch(r"[\d.,_]+", said) else said
 
 
 def price_sheet(file: Path) -> list[OwnPrice]:

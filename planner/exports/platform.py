@@ -89,15 +89,23 @@ class Platform:
         return platform_called(self.record)
 
 
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("k8s", "kubernetes", "eks", "gke", "aks"), "spark-operator"),
+    **dict.fromkeys(("aws", "ec2", "cloudformation", "hcl", "tf"), "terraform"),
+    "spark": "spark-operator",
+    "ray": "kuberay",
+    "hpc": "slurm",
+}
+"""Words that users try, and the platform that is meant."""
+
+
 def platform_of(name: str) -> Platform:
     """Return the platform that a template describes in the TOML of the comment on its top. Raises BadInputError, with
     the nearest name, for an unknown one.
     """
     if name not in PLATFORMS:
-        raise BadInputError(
-            f"no platform is called {name!r}: {', '.join(PLATFORMS)}.{nearest(name, PLATFORMS)}",
-            code="unknown-platform",
-        )
+        meant = nearest(_OTHER_NAMES.get(name, name), PLATFORMS)
+        raise BadInputError(f"no platform is called {name!r}: {', '.join(PLATFORMS)}.{meant}", code="unknown-platform")
     path = next(TEMPLATES.glob(f"{name}.*"))
     facts = tomllib.loads(path.read_text(encoding="utf-8").removeprefix("{#").partition("#}")[0])
     sets = {"clouds": frozenset(facts.get("clouds", ())), "expresses": frozenset(map(Feature, facts["expresses"]))}

@@ -49,8 +49,15 @@ def _from(least: int) -> Callable[[str], int]:
     return read
 
 
+_PER_HOUR: Final = re.compile(r"\s*(?:usd|\$)?\s*(?:(?:/|per)?\s*h(?:ou)?r?)?", re.IGNORECASE)
+
+
 def _usd(text: str) -> float:
-    if (usd := parse_number(text.removeprefix("$"))) < 0:
+    number = re.match(r"[^a-z$/ ]*", (digits := text.removeprefix("$")), re.IGNORECASE)
+    plain = digits[: number.end() if number else 0]
+    if not _PER_HOUR.fullmatch(digits[len(plain) :]):
+        raise BadInputError(f"{text!r}: give US dollars per hour", code="unknown-unit")
+    if (usd := parse_number(plain)) < 0:
         raise BadInputError(f"{text!r}: must not be negative", code="out-of-range")
     return usd
 

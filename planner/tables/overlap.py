@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from planner.errors import BadInputError
 from planner.sorting.column_keys import parse_columns
 from planner.tables.layout import DataFile, Partition
 
@@ -83,10 +84,18 @@ class Overlap:
 
 
 def keys_of(texts: Sequence[str], schema: Any) -> tuple[Key, ...]:
-    """Return the keys of a schema; a field of a struct is `STRUCT.FIELD`. Raises BadInputError."""
-    from planner.sorting.tables.table_keys import parse_table_keys
+    """Return the keys of a schema; a field of a struct is `STRUCT.FIELD`. Raises BadInputError, also for ordered
+    categories: bounds in metadata are in the order of texts.
+    """
+    from planner.sorting.tables.table_keys import has_categories, parse_table_keys
 
-    parse_table_keys(texts, schema)  # raises for what has no order
+    for key in parse_table_keys(texts, schema):  # raises for what has no order
+        if has_categories(schema.field(key.column).type):
+            raise BadInputError(
+                f"column {schema.names[key.column]!r} has ordered categories, whose order metadata does not tell",
+                ["sort the files with `planner sort`, or store the column as text"],
+                code="ordered-categories",
+            )
     types = dict(_leaves(schema))
     named = list(types)
     keys = []

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError, IoFailureError, PlannerError, ValidationFailedError
-from planner.native import Progress
+from planner.native import Progress, core
 from planner.sorting.sort_job import SortJob
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.parquet import see_rows, sort_tables
+from planner.sorting.tables.parquet import free_bytes_of, see_rows, sort_tables
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle
 from planner.sorting.tables.table_hash import Checksums
 from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, TableFormat, UnconfirmedError, new_id
@@ -28,7 +28,7 @@ from planner.units import count_text, format_bytes
 
 _ATTEMPTS: Final = 5
 _ROOM: Final = 1.1
-"""Free space that the spill, and the result, may take each: this fraction of a group."""
+"""The spill may take this fraction of a group's rows in memory, and the result of its files."""
 
 Watched = Callable[[], AbstractContextManager[Progress]]
 
@@ -152,6 +152,7 @@ def _rewrite_group(
 def _attempt(table: TableFormat, snapshot: Snapshot, group: Group, job: RewriteJob, *, watched: Watched) -> GroupReport:
     with _scratch(table, group, job) as folder, _begun(table, group) as placed:
         inputs = _inputs(table, snapshot, group, folder)
+        _require_room(folder, _ROOM * (group.bytes + _spill_bytes(inputs, job)))
         before = Checksums()
         with watched() as progress:
             spilled_bytes = _sort(inputs, folder, job, before, progress)
@@ -207,19 +208,30 @@ def _scratch(table: TableFormat, group: Group, job: RewriteJob) -> Iterator[Path
     folder = base / group.id
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        copies = 2 if of_table else 3  # what was fetched, too
-        needed, free = int(copies * _ROOM * group.bytes), shutil.disk_usage(folder).free
-        if free < needed:
-            raise IoFailureError(
-                f"{base}: sorting a group takes {format_bytes(needed)}, and {format_bytes(free)} is free",
-                ["name another disk with --temp-dir, or sort less at a time with --max-bytes"],
-                code="no-space",
-            )
+        _require_room(folder, (1 if of_table else 2) * _ROOM * group.bytes)  # what is fetched, too
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if base == of_table and base.is_dir() and not any(base.iterdir()):
             base.rmdir()
+
+
+def _require_room(folder: Path, needed_bytes: float) -> None:
+    """Raise IoFailureError unless a folder's disk has so much free."""
+    if (free := shutil.disk_usage(folder).free) < needed_bytes:
+        raise IoFailureError(
+            f"{folder.parent}: sorting a group takes {format_bytes(needed_bytes)}, and {format_bytes(free)} is free",
+            ["name another disk with --temp-dir, or sort less at a time with --max-bytes"],
+            code="no-space",
+        )
+
+
+def _spill_bytes(inputs: Sequence[str], job: RewriteJob) -> int:
+    """Return the bytes of rows, from the footers, that are not all in memory at once."""
+    footers = [arrow("pyarrow.parquet").read_metadata(path) for path in inputs]
+    rows = sum(footer.row_group(i).total_byte_size for footer in footers for i in range(footer.num_row_groups))
+    memory_bytes = job.memory_bytes or core.default_memory_bytes(within_address_space=False)
+    return rows if rows > free_bytes_of(memory_bytes) // 2 else 0
 
 
 def _inputs(table: TableFormat, snapshot: Snapshot, group: Group, folder: Path) -> list[str]:

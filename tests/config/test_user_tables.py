@@ -28,6 +28,8 @@ def test_a_sheet_has_a_price_for_each_type_and_region(sheet: Path) -> None:
     for heading in ("Hourly USD", "Linux On Demand ($/h)"):
         sheet.write_text(f"API Name,{heading},Notes\na,1,old\n")
         assert [(price.instance, price.price_usd_per_hour) for price in price_sheet(sheet)] == [("a", 1)]
+    sheet.write_text("Type,Price (EUR/h),Monthly cost,Cost per hour in dollars\na,3,900,1\n")
+    assert [(price.instance, price.price_usd_per_hour) for price in price_sheet(sheet)] == [("a", 1)]
 
 
 def test_a_plan_takes_the_prices_and_keeps_the_file(sheet: Path, tmp_path: Path) -> None:

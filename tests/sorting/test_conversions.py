@@ -329,3 +329,24 @@ def test_columns_of_one_name_are_written(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_arrays([numbers, numbers, numbers], names=["k", "a", "a"]), tmp_path / "in.parquet")
     planner.sort(tmp_path / "in.parquet", tmp_path / "out.parquet", key="k:desc")
     assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_rows == 40_000
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "output", "asked", "expected"),
+    [
+        ("a.csv", 'k,v\n2,x\n1,"y,z"\n', "o.tsv", {}, '"k"\t"v"\n1\t"y,z"\n2\t"x"\n'),
+        ("a.csv", "k;v\n2;x\n1;y\n", "o.tsv", {}, '"k"\t"v"\n1\t"y"\n2\t"x"\n'),
+        ("a.tsv", "k\tv\n2\tx\n1\ty,z\n", "o.csv", {}, '"k","v"\n1,"y,z"\n2,"x"\n'),
+        ("a.csv", "k,v\n2,x\n1,y\n", "o.txt", {"output_format": "tsv"}, '"k"\t"v"\n1\t"y"\n2\t"x"\n'),
+        ("a.csv", "k\tv\n2\tx\n1\ty\n", "o.csv", {}, "k\tv\n1\ty\n2\tx\n"),
+        ("a.csv", "k;v\n2;x\n1;y\n", "o.csv", {}, "k;v\n1;y\n2;x\n"),
+        ("a.tsv", "k\tv\n2\tx\n1\ty\n", "o.txt", {}, "k\tv\n1\ty\n2\tx\n"),
+    ],
+)
+def test_tsv_has_tabs_and_csv_of_it_commas(
+    tmp_path: Path, name: str, content: str, output: str, asked: dict[str, Any], expected: str
+) -> None:
+    """Where nothing says otherwise, rows of CSV stay as they are."""
+    (tmp_path / name).write_text(content)
+    planner.sort(tmp_path / name, tmp_path / output, key="k", **asked)
+    assert (tmp_path / output).read_text() == expected

@@ -147,3 +147,24 @@ def test_columns_of_a_csv_that_are_not_read_are_named(tmp_path: Path) -> None:
     hosts.write_text("type,vcpus,memory,nic_speed,disks,colour\na,64,256GiB,25Gbit/s,0,red\n")
     told = invoked("catalog", "new", str(tmp_path / "ours"), str(hosts), "--network", "25Gbit/s").stderr
     assert "not read: 'nic_speed', 'colour'; the columns are called type, machines" in " ".join(told.split())
+
+
+def test_headings_give_bare_numbers_their_units(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.csv"
+    heads = (
+        "name,vCPUs,memory_gb,Network [Gbit/s],disks,Disk size (TB),disk_kind,disk read (GB/s),disk write,Price (USD/h)"
+    )
+    hosts.write_text(
+        f"{heads}\nbig,32,256,25,4,3.84,nvme,6,3800MB/s,$1.20\nsmall,8,32GiB,10,1,960GB,nvme,1.5,1GB/s,0.3\n"
+    )
+    call("catalog", "new", str(tmp_path / "ours"), str(hosts))
+    catalog = load_catalog(str(tmp_path / "ours"))
+    assert catalog.instances.memory_bytes.tolist() == [256 * 10**9, 32 << 30]
+    assert catalog.instances.network_baseline_bytes_per_s.tolist() == [25e9 / 8, 10e9 / 8]
+    assert catalog.instances.local_disk_bytes.tolist() == [3_840 * 10**9, 960 * 10**9]
+    assert catalog.disk_rates("read_only").bytes_per_s.tolist() == [6e9, 1.5e9]
+    assert catalog.disk_rates("write_only").bytes_per_s.tolist() == [3.8e9, 1e9]
+    assert catalog.prices("here").price_usd_per_hour.tolist() == [1.2, 0.3]
+    hosts.write_text(hosts.read_text().replace("[Gbit/s]", "(gbps)"))
+    with refused("missing-facts", "hosts.csv:2: network: rate '25 gbps': bits or bytes?"):
+        call("catalog", "new", str(tmp_path / "more"), str(hosts))

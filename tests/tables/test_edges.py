@@ -123,6 +123,14 @@ def test_a_check_goes_by_the_rows_where_metadata_does_not_tell(
     assert [planner.table(place).check(sort_by=sort_by).is_sorted for place in places] == [is_sorted] * 2
 
 
+def test_a_key_with_ordered_categories_is_refused_before_a_file_is_read(tmp_path: Path) -> None:
+    sizes = pa.DictionaryArray.from_arrays(pa.array([0, 2, 1], pa.int8()), ["low", "medium", "high"], ordered=True)
+    table = planner.table(folder(tmp_path / "lake", pa.table({"size": sizes}), pa.table({"size": sizes[:1]})))
+    for call in (table.check, table.price, table.sort):
+        with pytest.raises(planner.BadInputError, match="ordered categories"):
+            call(sort_by="size")
+
+
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_keys_with_a_long_common_beginning_are_sorted_once(tmp_path: Path, kind: str) -> None:
     texts = [f"{LONG}{number * 7919 % 6000:05}" for number in range(6000)]
@@ -260,6 +268,28 @@ def test_a_folder_around_a_table_or_within_it_is_no_table(tmp_path: Path, log: s
     with refused("is-table", str(tmp_path / "lake" / "t")):
         planner.sort(asked, tmp_path / "out.parquet", key="id")
     assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("log", ["_delta_log/0.json", ".hoodie/hoodie.properties", "metadata/00001-a.metadata.json"])
+@pytest.mark.parametrize("output", ["t/region=eu/0.parquet", "t/region=eu/new.parquet", "t/new.parquet"])
+def test_no_output_goes_among_the_files_of_a_table(tmp_path: Path, log: str, output: str) -> None:
+    """Its log does not name a new file, and keeps the size and the rows of a replaced one."""
+    data = folder(tmp_path / "t" / "region=eu", ids(3, 1))
+    folder(tmp_path / "other", ids(2, 1))
+    (tmp_path / "t" / log).parent.mkdir()
+    (tmp_path / "t" / log).write_text("{}")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    target = tmp_path / output
+    for source in (data / "0.parquet", tmp_path / "other" / "0.parquet"):
+        with refused("is-table", str(target), f"outside of {tmp_path / 't'}"):
+            planner.sort(source, target, key="id", force=True)
+    with refused("is-table", str(tmp_path / "t" / "sorted")):
+        planner.sort(tmp_path / "other", tmp_path / "t" / "sorted", key="id", file_bytes=1 << 20)
+    for command in (["generate", "--size", "1kB", target, "--force"], ["gnusort", "-o", target, data / "0.parquet"]):
+        words = [sys.executable, "-m", "planner", *map(str, command)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert "is among the files of a" in " ".join(done.stderr.split()), command
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_the_version_that_is_told_is_the_one_with_the_new_files(tmp_path: Path) -> None:

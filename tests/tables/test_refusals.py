@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +93,7 @@ def test_a_metadata_file_is_looked_at_and_not_rewritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"sort_by": "nosuch"}, "no column 'nosuch'"),
+        ({"sort_by": "nosuch"}, "`sort_by` nosuch: there is no column 'nosuch'"),
         ({"sort_by": "pairs"}, "pairs"),
         ({"sort_by": "region"}, "one value"),
         ({}, "declares no order"),
@@ -148,3 +151,27 @@ def test_an_address_that_is_no_table_is_named(location: str, how: dict[str, Any]
     with pytest.raises(BadInputError) as caught:
         planner.table(location, **how)
     assert caught.value.sentence.startswith(f"{location}: ")
+
+
+@pytest.mark.needs_root(why="mounts a small disk")
+def test_a_disk_without_room_for_the_rows_in_memory_is_named_before_they_are_read(tmp_path: Path) -> None:
+    """The files are 10 kB, their rows 80 MB, and the disk has 30 MB."""
+    prepare = f"""if True:
+        import pyarrow as pa, pyarrow.parquet as pq
+        for number in range(2):
+            table = pa.table({{"k": ["x" * 200] * 200_000}})
+            pq.write_table(table, f"disk/lake/{{number}}.parquet", compression="zstd", use_dictionary=False)
+        import planner
+        planner.table("disk/lake").sort(sort_by="k", memory_bytes={LEAST})
+    """
+    (tmp_path / "disk").mkdir()
+    script = 'mount -t tmpfs -o size=30m tmpfs disk && mkdir disk/lake && "$0" -c "$1"; ls -A disk/lake'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, sys.executable, prepare],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert re.search(r"sorting a group takes 8\d.* MB, and 3\d.* MB is free", done.stderr)
+    assert done.stdout.split() == ["0.parquet", "1.parquet"]

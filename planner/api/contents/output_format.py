@@ -22,6 +22,7 @@ _NAMES: Final[dict[str, TableFormat]] = {
     ".ipc": "arrow",
     **dict.fromkeys(OF_JSON, "jsonl"),
 }
+_OF_TABS: Final = (".tsv", ".tab")
 _OF_TABLES: Final = (".parquet", ".arrow", ".feather", ".orc", ".avro", ".xlsx")
 _NOT_WRITTEN: Final = (".z", ".br", ".lz", ".lzma", ".lzo", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
 """Names of compressions and archives that no sort writes."""
@@ -47,7 +48,9 @@ def converted_to(job: SortJob) -> TableFormat | None:
         )
     elif job.format == "parquet" and wanted in (None, "parquet"):
         return "parquet" if job.output == "-" or job.file_bytes else None
-    elif wanted is None or wanted in _KEPT.get(job.format or "lines", tuple(_NAMES.values())):
+    elif not _has_other_separator(job, wanted) and (
+        wanted is None or wanted in _KEPT.get(job.format or "lines", tuple(_NAMES.values()))
+    ):
         _require_kept(job)
         return None
     if job.consume_input:
@@ -63,6 +66,15 @@ def converted_to(job: SortJob) -> TableFormat | None:
     if not job.keys:
         raise BadInputError("say which columns to sort by: --key NAME", field="key", code="missing-key")
     return wanted
+
+
+def _has_other_separator(job: SortJob, wanted: TableFormat | None) -> bool:
+    """Return whether the output is called TSV and its input has no tabs, or CSV and its input is called TSV."""
+    if job.format != "csv" or wanted not in ("csv", "tsv"):
+        return False
+    has_tabs = (job.separator or ",").replace("\\t", "\t") == "\t"
+    names = [_plain(Path(name).name).suffix.lower() for name in job.inputs]
+    return has_tabs and all(name in _OF_TABS for name in names) if wanted == "csv" else not has_tabs
 
 
 def _require_kept(job: SortJob) -> None:

@@ -123,8 +123,11 @@ class Table:
         return overlap_of(self.files, keys_of(self._keys(sort_by), self.snapshot.schema))
 
     def _keys(self, sort_by: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the keys without those that are one value in a partition. Raises BadInputError if there are none."""
+        """Return the keys without those that are one value in a partition. Raises BadInputError if there are none, and
+        for columns that are not there or have no order.
+        """
         from planner.sorting.column_keys import columns_of
+        from planner.tables.overlap import keys_of
 
         given = [sort_by] if isinstance(sort_by, str) else list(sort_by or self.snapshot.order)
         if not given:
@@ -132,8 +135,13 @@ class Table:
                 f"{self.snapshot.location} declares no order: say --sort-by KEY", field="sort_by", code="missing-key"
             )
         within = set(self.snapshot.partitioned_by).difference(self.snapshot.schema.names)
-        keys = columns_of(given, [*self.snapshot.schema.names, *within])
-        kept = tuple(key for key in keys if key.split(":")[0] not in within)
+        try:
+            keys = columns_of(given, [*self.snapshot.schema.names, *within])
+            kept = tuple(key for key in keys if key.split(":")[0] not in within)
+            if kept:
+                keys_of(kept, self.snapshot.schema)
+        except BadInputError as error:
+            raise error.reworded(error.message.replace("--key ", "--sort-by ", 1)) from None
         if not kept:
             raise BadInputError(
                 f"--sort-by {','.join(keys)}: a partition has one value of it; name another column", code="no-order"

@@ -151,9 +151,12 @@ class DefaultGroup(PlannerGroup):
     """A group whose first command also runs without its name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the name of the first command before words that begin with no command's."""
+        """Put the name of the first command before words that begin with no command's, nor with another's for it."""
         names = self.list_commands(ctx)
-        return super().parse_args(ctx, [names[0], *args] if args and args[0] not in (*names, "--help") else args)
+        is_first = bool(args) and args[0] not in (*names, "--help")
+        if is_first and args[1:] and not args[1].startswith("-") and intended_command(args[0], names):
+            is_first = False
+        return super().parse_args(ctx, [names[0], *args] if is_first else args)
 
 
 def under_headings(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:

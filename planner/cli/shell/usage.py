@@ -40,6 +40,11 @@ _MEANT: Final = {
     "catalog show": ("instances", "prices", "regions", "show", "types"),
     "catalog refresh": ("refresh", "update"),
     "new": ("add", "create", "init", "make"),
+    "table sort": ("compact", "optimise", "optimize", "rewrite", "z-order", "zorder"),
+    "sort": ("cluster", "compact", "optimise", "optimize", "rewrite", "z-order", "zorder"),
+    "look": ("describe", "detail", "info", "overlap", "stats"),
+    "price": ("cost", "costs", "estimate", "plan"),
+    "check": ("validate", "verify"),
 }
 """Names of each command in other programs, or that users look for outside its group."""
 

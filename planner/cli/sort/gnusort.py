@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from planner.cli.sort.gnusort_options import GnuSortError, Options, parse, quote_name
@@ -130,9 +131,14 @@ def _check(options: Options, order: TextOrder) -> int:
 
 def _output(options: Options) -> str:
     """Return the output's path, or nothing for standard output."""
+    from planner.config.user_files import require_no_table_at
+
     if options.output == "":
         raise GnuSortError("open failed: '': No such file or directory")
-    return "" if options.output in _STANDARD_OUTPUT else options.output or ""
+    if not options.output or options.output in _STANDARD_OUTPUT:
+        return ""
+    require_no_table_at(Path(options.output))
+    return options.output
 
 
 def _require_readable(path: str) -> None:

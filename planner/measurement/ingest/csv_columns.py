@@ -112,8 +112,10 @@ def _plans(
         if "bytes_per_s" not in named and set(columns) <= set(header):
             wide = zip(columns, quantities, strict=True)
             return [({**named, "bytes_per_s": (column, "")}, {"quantity": quantity}) for column, quantity in wide]
-    if "bytes_per_s" not in named:
+    rates = [name for name in header if _UNIT_IN_NAME.search(name)] if len(header) > 1 else []
+    if "bytes_per_s" not in named and len(rates) != 1:
         raise _no_rate_error(path, header)
+    named.setdefault("bytes_per_s", (rates[0] if rates else "", ""))
     return [(named, {})]
 
 

@@ -71,10 +71,15 @@ def _order_of_pyarrow(parts: Sequence[KeyColumn]) -> Any:
 
 def _order_of_numbers(encoders: Sequence[Any], rows: int) -> Any:
     record_bytes = sum(encoder.width for encoder in encoders)
-    records, order = np.empty((rows, record_bytes), np.uint8), np.empty(rows, np.uint32)
+    records, order = _pool_array(rows * record_bytes).reshape(rows, record_bytes), _pool_array(4 * rows).view(np.uint32)
     _write_numbers(encoders, records)
     core.record_order(records.data, order.data, record_bytes=record_bytes)
     return order
+
+
+def _pool_array(size: int) -> Any:
+    """Return bytes of pyarrow's pool, which returns them to the system: glibc keeps some for each thread of a run."""
+    return np.frombuffer(arrow().allocate_buffer(size), np.uint8)
 
 
 def _write_numbers(encoders: Sequence[Any], records: Any) -> None:

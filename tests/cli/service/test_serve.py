@@ -123,6 +123,7 @@ def test_without_the_token_nothing_is_answered(served: Served) -> None:
         ("/explain-log", {"file": "out"}, 400, "not in the server's folder"),
         ("/explain-log", {"file": 1}, 400, "a text is expected"),
         ("/export", {"asked": ASKED, "to": "emrr"}, 400, "no platform is called"),
+        ("/export", {"asked": ASKED, "to": "k8s"}, 400, "Did you mean spark-operator"),
         ("/plan", b" " * (1 << 20) + b"{}", 413, "at most 1048576 bytes"),
     ],
 )

@@ -93,6 +93,13 @@ def test_plan_says_its_version() -> None:
         ("sort --files 3 a b", "Did you mean: --file-size 256MB"),
         ("validate a --original b", "Did you mean: --input"),
         ("paper", "Did you mean: planner plan --data 100TB --catalog aws-2014 --paper"),
+        ("sort a b --head 5", "Did you mean: --limit 10"),
+        ("sort a b --sort-by c", "Did you mean: --key"),
+        ("validate a --unique", "Did you mean: planner sort --check --unique FILE"),
+        ("table sort t --dry-run", "Did you mean: planner table price LOCATION"),
+        ("table t --z-order a", "Did you mean: --sort-by, several columns"),
+        ("table optimize t", "Did you mean: planner table sort"),
+        ("optimize t", "Did you mean: planner table sort"),
         ("cluster cost", "Did you mean: planner cluster status"),
         ("emulate status", "Did you mean: planner emulate sweep"),
         ("cost", "Did you mean: planner plan"),
@@ -173,5 +180,6 @@ def test_what_is_said_for_newcomers_words_exists() -> None:
     subcommands |= set(commands)
     for name in usage._MEANT:
         assert any(f" {member}".endswith(f" {name.partition(' -')[0]}") for member in subcommands), name
-    options = {option for command in commands.values() for item in command.params for option in item.opts}
+    leaves = [leaf for command in commands.values() for leaf in getattr(command, "commands", {"": command}).values()]
+    options = {option for leaf in leaves for item in leaf.params for option in item.opts}
     assert {option for option, _, _ in OPTIONS_MEANT} <= options

@@ -85,6 +85,13 @@ def test_what_is_unclear_is_refused(tmp_path: Path, text: str, mapping: tuple[st
     assert says in str(error.value)
 
 
+@pytest.mark.parametrize("name", ["MBps", "speed_MBps", "Rate (MB/s)"])
+def test_the_only_column_with_a_unit_of_rates_is_the_rate(tmp_path: Path, name: str) -> None:
+    assert [row["bytes_per_s"] for row in read(tmp_path, f"threads,{name}\n4,300\n")] == [300e6]
+    with refused("no-rate", "which column is the rate"):
+        read(tmp_path, f"{name},other_GB/s\n300,5\n")
+
+
 def test_every_bad_cell_is_listed_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(BadInputError) as error:
         read(tmp_path, "speed\n5\n-1\nx\n", "bytes_per_s=speed:MB/s")

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -41,21 +40,6 @@ _RULES: Final[tuple[tuple[str, str], ...]] = (
     ("account", r"\b\d{12}\b"),
     ("address", r"\b(?:\d{1,3}\.){3}\d{1,3}\b|\bec2-(?:\d{1,3}-){3}\d{1,3}\b"),
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Exchange:
-    """A request and its answer, as text; `status` is 0 without an answer. `target` is the operation where neither the
-    URL nor the body names it (AWS's JSON services).
-    """
-
-    method: str
-    url: str
-    target: str
-    request: str
-    status: int
-    answer: str
-    seconds: float
 
 
 class Redactor:
@@ -88,7 +72,9 @@ class Redactor:
 
 class Transcript:
     """Appends each exchange to a file as a line of JSON without private values, as soon as it ends: a killed process
-    leaves what it has asked. The first line has what the recording is `about`. Without exchanges there is no file.
+    leaves what it has asked. `status` is 0 without an answer; `target` is the operation where neither the URL nor the
+    body names it (AWS's JSON services). The first line has what the recording is `about`; without exchanges there is no
+    file.
 
     A file that cannot be written stops the recording, never a request; `failure` then has the reason.
     """
@@ -101,13 +87,11 @@ class Transcript:
         self._redact = Redactor(private)
         self._lock = threading.Lock()
 
-    def add(self, exchange: Exchange) -> None:
+    def add(self, **exchange: Any) -> None:
         """Append an exchange."""
-        document = asdict(exchange)
         with self._lock:
-            for name in ("url", "request", "answer"):
-                document[name] = self._redact(_without_base64(document[name]))
-            lines = [{"number": self.requests + 1, **document}]
+            texts = {name: self._redact(_without_base64(exchange[name])) for name in ("url", "request", "answer")}
+            lines = [{"number": self.requests + 1, **exchange, **texts}]
             try:
                 self._append(lines if self.requests else [self._about, *lines])
             except OSError as error:
@@ -150,7 +134,7 @@ def recorded(transcript: Transcript) -> Iterator[None]:
         def note(status: int, answer: str) -> None:
             if _CREDENTIALS.search(where) or _OF_SESSIONS.search(request):
                 return
-            exchange = Exchange(
+            transcript.add(
                 method=method,
                 url=where,
                 target=target.decode() if isinstance(target, bytes) else target,
@@ -159,7 +143,6 @@ def recorded(transcript: Transcript) -> Iterator[None]:
                 answer=answer,
                 seconds=round(time.monotonic() - began, 3),
             )
-            transcript.add(exchange)
 
         return _replayed_answer(lambda: usual(pool, method, url, body, headers, **options), note)
 

@@ -30,6 +30,12 @@ from tests.marks import quick_soak
 LOCK_TEXT = wheelhouse.LOCK.read_text("utf-8")
 
 
+@pytest.fixture(autouse=True)
+def _no_built_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever `make wheels` has left in this checkout."""
+    monkeypatch.setattr(wheelhouse, "BUILT", tmp_path / "dist")
+
+
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheelhouse.write_own_wheel(tmp_path_factory.mktemp("own"))
@@ -124,7 +130,6 @@ def test_a_checkouts_wheel_of_this_very_code_needs_no_compiler(
     """Where it was built from another line of the sort core, the source is brought."""
     tag = "cp312-cp312-manylinux_2_28_aarch64"
     local_index(tmp_path / "index", ["pip", *wheelhouse.requirements(), *build_requirements()], tag, monkeypatch)
-    monkeypatch.setattr(wheelhouse, "BUILT", tmp_path / "dist")
     (tmp_path / "dist").mkdir()
     built = tmp_path / "dist" / f"sortplanner-{metadata_version('sortplanner')}-{tag}.whl"
     for change, form in (b" ", "source"), (b"", "built wheel"):

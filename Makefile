@@ -8,6 +8,7 @@
 #   make lock   constraints.txt again after a change of pyproject.toml; LOCK_FLAGS="--upgrade-package NAME" raises a version
 #   make audit  known weaknesses of the versions in constraints.txt
 #   make wheel  source distribution and wheel, in dist/
+#   make wheels wheels for rented machines, x86-64 and arm64, in dist/: for Python 3.12, as they have, with PYTHON=python3.12
 # PYTHON=python3.12 chooses an interpreter, CXX=clang++ a compiler.
 
 VENV   := .venv
@@ -22,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE  # the hundreds of processes that tests start w
 export TMPDIR := $(CURDIR)/build/tmp
 $(shell mkdir -p build/tmp)
 
-.PHONY: always help run setup lint format test soak soak-quick bench docs lowest lock audit wheel clean
+.PHONY: always help run setup lint format test soak soak-quick bench docs lowest lock audit wheel wheels clean
 .DELETE_ON_ERROR:
 
 help:
@@ -86,6 +87,10 @@ wheel: $(STAMPS)/install
 	mv build/dist/*.tar.gz dist
 	@if [ "$$(uname)" = Linux ]; then PATH="$(VENV)/bin:$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl; \
 	else mv build/dist/*.whl dist; fi
+
+wheels: $(STAMPS)/install
+	$(LOCKED) --group wheel
+	PYTHON=$(PYTHON_IN_VENV) sh scripts/cross_wheels.sh x86_64-gnu aarch64-gnu
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds wheels for other Linux systems with zig's C++ compiler: sh scripts/cross_wheels.sh TARGET...
-# Targets: aarch64-gnu (glibc 2.28), aarch64-musl, x86_64-musl. They go to dist/, for the Python of .venv ($PYTHON). `make setup` comes first.
+# Targets: aarch64-gnu, x86_64-gnu (glibc 2.28), aarch64-musl, x86_64-musl. They go to dist/, for the Python of .venv ($PYTHON). `make setup` comes first.
 # With SOURCE_DATE_EPOCH set, the files in a wheel carry that time.
 # Tried: arm64 with glibc on an emulated Debian 12 with Python 3.11, x86-64 with musl on CPython 3.11.2 built for musl 1.2.5. Both plan, and
 # sort to the same bytes as on x86-64 with glibc. For macOS the sources compile and link for arm64 with zig's headers; that never ran.
@@ -17,9 +17,9 @@ version=$("$PYTHON" -c 'import sys; print("%d%d" % sys.version_info[:2])')
 for target in "$@"; do
     machine=${target%-*} libc=${target#*-}
     case $target in
-        aarch64-gnu) triple=aarch64-linux-gnu.2.28 platform=manylinux_2_28_aarch64 ;;
+        aarch64-gnu | x86_64-gnu) triple=$machine-linux-gnu.2.28 platform=manylinux_2_28_$machine ;;
         aarch64-musl | x86_64-musl) triple=$machine-linux-musl platform=musllinux_1_2_$machine ;;
-        *) echo "unknown target $target: use aarch64-gnu, aarch64-musl or x86_64-musl" >&2; exit 2 ;;
+        *) echo "unknown target $target: use aarch64-gnu, x86_64-gnu, aarch64-musl or x86_64-musl" >&2; exit 2 ;;
     esac
     compiler="$PWD/build/cross/$target"
     for language in cc c++; do

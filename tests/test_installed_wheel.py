@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.clusters.remote.own_source import CARRIED
+from planner.clusters.remote.own_source import CARRIED, is_built_from_here
 from tests.marks import quick_soak
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -97,6 +97,7 @@ def test_wheel_carries_data_types_and_extension(wheel: Path) -> None:
     sources = {name.rpartition("/share/sortplanner/")[2] for name in names if "/share/sortplanner/" in name}
     native = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "native").rglob("*.?pp")}
     assert native and native | {name for name in CARRIED if "." in name} <= sources
+    assert is_built_from_here(wheel)
 
 
 @quick_soak

@@ -216,13 +216,14 @@ def run_rented(
     listeners.say(delivery.text)
     if work.input and not (work.output or work.keep):
         listeners.say(f"the output stays on the machines' disks and goes with them in the end; {KEEPING}")
+    limits, is_table = rental.limits, work.form.format == "parquet"
+    order, places = clusters.confirm_order(order, session.provider, limits, confirm=confirm, say=listeners.say)
     with wheels(
-        work.wheelhouse, architecture=delivery.architecture, is_table=work.form.format == "parquet", say=listeners.say
+        work.wheelhouse, architecture=delivery.architecture, is_table=is_table, say=listeners.say
     ) as wheelhouse:
-        task = _task_of(work, plan, source, effort=effort)
-        wanted = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
-        limits = rental.limits
-        order, places = clusters.confirm_order(order, session.provider, limits, confirm=confirm, say=listeners.say)
+        wanted = CloudRun(
+            task=_task_of(work, plan, source, effort=effort), wheelhouse=wheelhouse, store=access.environment
+        )
         with listeners.guard():
             keyed, directory = begin(order, places, month_usd=limits.month_usd)
             with directory.lock():
@@ -270,28 +271,24 @@ def run_on_machines(
     access = store_access(work, cloud=order.cloud, identity=identity)
     _check_runnable(work)
     found, source = input_of(work, say=say)
-    architecture = machines_architecture(directory)
-    with (
-        wheels(
-            work.wheelhouse, architecture=architecture, is_table=found.form.format == "parquet", say=say
-        ) as wheelhouse,
-        directory.lock(),
-    ):
-
-        def task_for(choice: ClusterOffer, region: str) -> CloudRun:
-            plan = _plan_for_machines(found, choice, cloud=order.cloud, region=region)
-            task = _task_of(work, plan, source, effort=effort)
-            return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
-
-        name, session = directory.path.name, clusters.session_on(order.cloud, say=say)
+    name, session = directory.path.name, clusters.session_on(order.cloud, say=say)
+    with directory.lock():
         text = f"run {name}: what an earlier job left on its machines' disks is deleted"
         say(text)
         if not (confirm is True or (callable(confirm) and confirm(text))):
             raise InterruptedRunError("nothing was done")
-        with listeners.guard():
-            report = run_another_job(
-                directory, session, task_for=task_for, listening=listeners.events, is_detached=work.detach
-            )
+        architecture, is_table = machines_architecture(directory), found.form.format == "parquet"
+        with wheels(work.wheelhouse, architecture=architecture, is_table=is_table, say=say) as wheelhouse:
+
+            def task_for(choice: ClusterOffer, region: str) -> CloudRun:
+                plan = _plan_for_machines(found, choice, cloud=order.cloud, region=region)
+                task = _task_of(work, plan, source, effort=effort)
+                return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
+
+            with listeners.guard():
+                report = run_another_job(
+                    directory, session, task_for=task_for, listening=listeners.events, is_detached=work.detach
+                )
     if report is not None:
         remember_run(directory, say=say)
     return report

@@ -45,6 +45,8 @@ class Delivery:
             return f"{machines} the wheels of --wheelhouse, which adds no time"
         if self.form == "own wheel":
             return f"{machines} this installation as a wheel, which adds no time"
+        if self.form == "built wheel":
+            return f"{machines} this checkout's wheel in dist/, which adds no time"
         if self.form == "wheel of the index":
             return (
                 f"{machines} the index's wheel of this version; where there is none, the head compiles the sort core "

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Final, Literal, Protocol, Self
 
 from planner.clouds.cloud_errors import NotFoundError, PermissionDeniedError, RefusedCallError, StillInUseError
 from planner.clouds.order import RUN_NAME, TAG_FORMS, ClusterOffer, Order, parse_stamp
@@ -175,6 +175,8 @@ class Provider(Protocol):
     """Kinds of resources in the order of deletion; the next stage begins when nothing of this one is left."""
     tied_to_zone: frozenset[str]
     """Kinds that must be removed before another zone of the region is tried; the others serve there too."""
+    unknown_zone: str
+    """What stands for a zone of a `{region}` in a dry run, which asks for none."""
 
     def require_access(self) -> None:
         """Raise PermissionDeniedError where there are no credentials, or no project or subscription is set;
@@ -192,9 +194,6 @@ class Provider(Protocol):
 
         It asks nobody: words in <angle brackets> stand for values that only the account knows.
         """
-
-    def dry_run_place(self, order: Order) -> Place:
-        """Return a place for dry_run_requests when there is no preflight."""
 
     def preflight(self, order: Order) -> Preflight:
         """Check credentials, permissions, quota, offerings and prices; create nothing."""
@@ -216,6 +215,9 @@ class Provider(Protocol):
     def terminate(self, nodes: Sequence[Node]) -> None:
         """End some machines of a run for good."""
 
+    def host_keys(self, node: Node) -> tuple[str, ...]:
+        """Return a machine's public SSH host keys, each as `type key`; none until its console shows them."""
+
     def regions(self) -> tuple[str, ...]:
         """Return every region that the account may use."""
 
@@ -234,14 +236,6 @@ class Provider(Protocol):
         """Delete resources of one kind and region; those already gone are no error. Raises StillInUseError for those
         that must wait; the rest is deleted all the same.
         """
-
-
-@runtime_checkable
-class ReadsConsole(Protocol):
-    """A provider that can read a machine's console output from its boot."""
-
-    def host_keys(self, node: Node) -> tuple[str, ...]:
-        """Return the machine's public SSH host keys, each as `type key`; none until the console shows them."""
 
 
 NETWORK: Final = "10.77.0.0/16"

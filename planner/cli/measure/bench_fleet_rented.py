@@ -50,11 +50,11 @@ class RentedMachines:
         out, session = self.options.out, session_with_ssh(self._rental, say=talk)
         order = self._order(is_dry_run=False)
         architecture = architecture_of(self._rental.cloud, str(self.options.instance))
+        limits = self._rental.limits
+        order, places = clusters.confirm_order(
+            order, session.provider, limits, confirm=renting.asking(yes=self.options.yes), say=talk
+        )
         with wheels(self.options.wheelhouse, architecture=architecture, say=talk) as packed:
-            limits = self._rental.limits
-            order, places = clusters.confirm_order(
-                order, session.provider, limits, confirm=renting.asking(yes=self.options.yes), say=talk
-            )
             out.mkdir(parents=True, exist_ok=True)
             with orderly_end():
                 keyed, directory = begin(order, places, month_usd=limits.month_usd)

@@ -58,10 +58,10 @@ def cluster_open(run: _Run, *, access: renting.Access) -> None:
     Example: planner cluster open r20261121-1430-x7k2mq
     """
     from planner.clusters.provisioning.run_directory import RunDirectory
-    from planner.clusters.runs.cloud import open_access
+    from planner.clusters.runs.cloud import open_access, reopen_run
 
     directory = RunDirectory.open(run)
-    open_access(directory, renting.session_on(directory.order().cloud), ssh_from=access.get("ssh_from"))
+    open_access(reopen_run(directory, renting.session_on(directory.order().cloud)), ssh_from=access.get("ssh_from"))
 
 
 def cluster_fetch(

@@ -52,8 +52,8 @@ def preflight(order: Order, connect: Connect) -> Preflight:
     allowed, roomy, reachable, *_ = checks.at_once(
         [
             lambda its: its.allowed_regions(regions),
-            lambda its: its.regions_within_quotas(regions),
-            lambda its: its.regions_reached(regions),
+            lambda its: its.regions_where(_Checks.is_within_quotas, regions),
+            lambda its: its.regions_where(_Checks.is_reached, regions),
             lambda its: its.check_spot_role(regions[0]),
             *(
                 partial(_Checks.add_zones, choice=choice, region=region)
@@ -157,18 +157,16 @@ class _Checks:
 
         return self.log.run_at_once([with_log(check) for check in checks])
 
+    def regions_where(self, check: Callable[..., bool], regions: Sequence[str]) -> list[str]:
+        """Return the regions that pass a check."""
+        return list(compress(regions, self.at_once([partial(check, region=region) for region in regions])))
+
     def allowed_regions(self, regions: Sequence[str]) -> list[str]:
         """Return the regions where the account may do all that a run does."""
-        permitted = self.at_once([partial(_Checks.is_permitted, region=region) for region in regions])
-        allowed = list(compress(regions, permitted))
+        allowed = self.regions_where(_Checks.is_permitted, regions)
         if self.order.node_identity and allowed and not self.may_lend_identity(allowed[0]):
             return []
         return allowed
-
-    def regions_reached(self, regions: Sequence[str]) -> list[str]:
-        """Return the regions whose settings let the caller reach the head; note the key of volumes."""
-        reached = self.at_once([partial(_Checks.is_reached, region=region) for region in regions])
-        return list(compress(regions, reached))
 
     def is_reached(self, region: str) -> bool:
         """Return whether a region's settings let the caller reach the head; note the key of volumes."""
@@ -188,12 +186,6 @@ class _Checks:
         """Check the role of spot instances if any are ordered."""
         if any(choice.is_spot for choice in self.order.choices):
             self.log.add(spot_role_finding(self.connect("iam", region)))
-
-    def regions_within_quotas(self, regions: Sequence[str]) -> list[str]:
-        """Return the regions where a run's network and placement group are within their quotas."""
-        return list(
-            compress(regions, self.at_once([partial(_Checks.is_within_quotas, region=region) for region in regions]))
-        )
 
     def is_within_quotas(self, region: str) -> bool:
         """Return whether the resources a run makes once are within their quotas; an unstated quota is unknown."""

@@ -35,6 +35,7 @@ class AwsProvider:
     account_setting = "AWS_PROFILE"
     stages: tuple[tuple[str, ...], ...] = STAGES
     tied_to_zone = frozenset({"instance", "volume", "network-interface", "subnet"})
+    unknown_zone = "<zone of {region}>"
 
     def __init__(self, *, policy: RetryPolicy, connect: Connect | None = None) -> None:
         self._policy = policy
@@ -67,11 +68,6 @@ class AwsProvider:
         pretended = DryRun()
         return AwsProvider(policy=self._policy, connect=pretended.connect), pretended.requests
 
-    def dry_run_place(self, order: Order) -> Place:
-        """See Provider."""
-        choice = order.choices[0]
-        return Place(choice=choice, region=choice.regions[0], zone=f"<zone of {choice.regions[0]}>")
-
     def preflight(self, order: Order) -> Preflight:
         """See Provider."""
         return preflight(order, self._connect)
@@ -99,7 +95,7 @@ class AwsProvider:
             terminate(self._connect("ec2", region), ids)
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
-        """See ReadsConsole."""
+        """See Provider."""
         return instances.host_keys(self._connect("ec2", node.region), node)
 
     def regions(self) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ class AzureProvider:
     account_setting = SUBSCRIPTION_VARIABLE
     stages: tuple[tuple[str, ...], ...] = ((_GROUP,),)
     tied_to_zone = frozenset({_GROUP})
+    unknown_zone = "{region}-<zone>"
 
     def __init__(self, *, policy: RetryPolicy, arm: Arm | None = None) -> None:
         self._policy = policy
@@ -62,11 +63,6 @@ class AzureProvider:
         """See Provider."""
         pretended = DryRunArm(subscription=subscription_named() or SUBSCRIPTION)
         return AzureProvider(policy=self._policy, arm=pretended), pretended.requests
-
-    def dry_run_place(self, order: Order) -> Place:
-        """See Provider."""
-        choice = order.choices[0]
-        return Place(choice=choice, region=choice.regions[0], zone=f"{choice.regions[0]}-<zone>")
 
     def preflight(self, order: Order) -> Preflight:
         """See Provider."""
@@ -93,7 +89,7 @@ class AzureProvider:
         )
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
-        """See ReadsConsole. Boot diagnostics, in Azure's own storage, keep the console."""
+        """See Provider. Boot diagnostics, in Azure's own storage, keep the console."""
         group, _, name = node.id.rpartition(".")
         return host_keys_in(self._arm.console(group, name))
 

@@ -1,7 +1,7 @@
 """Transcript of requests to a cloud and its answers, recorded below the SDKs, which all use urllib3.
 
-A transcript is for a bug report or a test's fixture: it has no headers and no requests for a token, and every value
-that could identify an account, a person or an address is replaced by a word, always the same one.
+A transcript is for a bug report, and for a test that replays it: it has no headers and no requests for credentials, and
+every value that could identify an account, a person or an address is replaced by a word, always the same one.
 """
 
 from __future__ import annotations
@@ -11,17 +11,23 @@ import binascii
 import io
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-_TOKENS: Final = re.compile(r"oauth2|/token\b|login\.microsoftonline|169\.254\.169\.254|metadata\.google", re.I)
+_CREDENTIALS: Final = re.compile(
+    r"oauth2|/token\b|login\.microsoftonline|//169\.254\.|metadata\.google|//(?:portal|oidc)\.sso\.|:generate\w*Token",
+    re.I,
+)
+"""URLs of requests for credentials."""
+_OF_SESSIONS: Final = re.compile(r'"Action": "(?:AssumeRole|GetSessionToken|GetFederationToken)')
+"""Bodies of such requests to AWS."""
 _OWN_NETWORK: Final = ("10.", "0.", "127.", "255.", "169.254.", "199.36.153.")
 """Prefixes of addresses that identify nobody: private networks, unassigned ones, and Google's private access."""
-_LONGEST: Final = 4000
 _RULES: Final[tuple[tuple[str, str], ...]] = (
     ("key", r"ssh-(?:ed25519|rsa) [A-Za-z0-9+/=]+(?: [^\s\"\\]+)?|ecdsa-\S+ [A-Za-z0-9+/=]+"),
     ("key", r"-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----"),
@@ -32,21 +38,8 @@ _RULES: Final[tuple[tuple[str, str], ...]] = (
     ("account", r"(?<=/subscriptions/)[^/\"?&\s]+|(?<=/projects/)[^/\"?&\s]+"),
     ("account", r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"),
     ("account", r"\b\d{12}\b"),
-    ("address", r"\b(?:\d{1,3}\.){3}\d{1,3}\b"),
+    ("address", r"\b(?:\d{1,3}\.){3}\d{1,3}\b|\bec2-(?:\d{1,3}-){3}\d{1,3}\b"),
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Exchange:
-    """A request and its answer, as text; `status` is 0 without an answer."""
-
-    number: int
-    method: str
-    url: str
-    request: str
-    status: int
-    answer: str
-    seconds: float
 
 
 class Redactor:
@@ -77,14 +70,40 @@ class Redactor:
         return self._words[value]
 
 
-def transcript_lines(exchanges: list[Exchange], private: dict[str, str]) -> Iterator[str]:
-    """Yield each exchange as a line of JSON, without private values."""
-    redact = Redactor(private)
-    for exchange in exchanges:
-        document = asdict(exchange)
-        for name in ("url", "request", "answer"):
-            document[name] = redact(_without_base64(document[name]))[:_LONGEST]
-        yield json.dumps(document) + "\n"
+class Transcript:
+    """Appends each exchange to a file as a line of JSON without private values, as soon as it ends: a killed process
+    leaves what it has asked. `status` is 0 without an answer; `target` is the operation where neither the URL nor the
+    body names it (AWS's JSON services). The first line has what the recording is `about`; without exchanges there is no
+    file.
+
+    A file that cannot be written stops the recording, never a request; `failure` then has the reason.
+    """
+
+    def __init__(self, path: Path, *, about: dict[str, Any], private: dict[str, str]) -> None:
+        self.path = path
+        self.requests = 0
+        self.failure = ""
+        self._about = about
+        self._redact = Redactor(private)
+        self._lock = threading.Lock()
+
+    def add(self, **exchange: Any) -> None:
+        """Append an exchange."""
+        with self._lock:
+            texts = {name: self._redact(_without_base64(exchange[name])) for name in ("url", "request", "answer")}
+            lines = [{"number": self.requests + 1, **exchange, **texts}]
+            try:
+                self._append(lines if self.requests else [self._about, *lines])
+            except OSError as error:
+                self.failure = self.failure or f"{self.path}: {error.strerror or error}"
+
+    def _append(self, lines: list[dict[str, Any]]) -> None:
+        if self.failure:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(line)}\n" for line in lines)
+        self.requests += 1
 
 
 def _without_base64(text: str) -> str:
@@ -101,35 +120,35 @@ def _without_base64(text: str) -> str:
 
 
 @contextmanager
-def record_exchanges() -> Iterator[list[Exchange]]:
-    """Yield a list to which each exchange of this process with a cloud is added, while the body runs."""
+def recorded(transcript: Transcript) -> Iterator[None]:
+    """Add each exchange of this process with a cloud to a transcript while the body runs."""
     from urllib3.connectionpool import HTTPConnectionPool
 
-    exchanges: list[Exchange] = []
     usual = HTTPConnectionPool.urlopen
 
-    def urlopen(pool: Any, method: str, url: str, body: Any = None, **options: Any) -> Any:
+    def urlopen(pool: Any, method: str, url: str, body: Any = None, headers: Any = None, **options: Any) -> Any:
         began = time.monotonic()
         where = url if "://" in url else f"{pool.scheme}://{pool.host}{url}"
+        request, target = _body_text(body), (headers or {}).get("X-Amz-Target", "")
 
         def note(status: int, answer: str) -> None:
-            if not _TOKENS.search(where):
-                exchange = Exchange(
-                    number=len(exchanges) + 1,
-                    method=method,
-                    url=where,
-                    request=_body_text(body),
-                    status=status,
-                    answer=answer,
-                    seconds=round(time.monotonic() - began, 3),
-                )
-                exchanges.append(exchange)
+            if _CREDENTIALS.search(where) or _OF_SESSIONS.search(request):
+                return
+            transcript.add(
+                method=method,
+                url=where,
+                target=target.decode() if isinstance(target, bytes) else target,
+                request=request,
+                status=status,
+                answer=answer,
+                seconds=round(time.monotonic() - began, 3),
+            )
 
-        return _replayed_answer(lambda: usual(pool, method, url, body, **options), note)
+        return _replayed_answer(lambda: usual(pool, method, url, body, headers, **options), note)
 
     HTTPConnectionPool.urlopen = urlopen  # type: ignore[assignment,method-assign]
     try:
-        yield exchanges
+        yield
     finally:
         HTTPConnectionPool.urlopen = usual  # type: ignore[method-assign]
 

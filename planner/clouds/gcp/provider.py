@@ -23,6 +23,7 @@ class GcpProvider:
     account_setting = "GOOGLE_CLOUD_PROJECT"
     stages: tuple[tuple[str, ...], ...] = STAGES
     tied_to_zone = frozenset({"operation", "instance", "disk"})
+    unknown_zone = "{region}-<zone>"
 
     def __init__(self, *, policy: RetryPolicy, compute: Compute | None = None) -> None:
         self._policy = policy
@@ -45,11 +46,6 @@ class GcpProvider:
         """See Provider."""
         pretended = DryRunCompute(project=project_named() or PROJECT)
         return GcpProvider(policy=self._policy, compute=pretended), pretended.requests
-
-    def dry_run_place(self, order: Order) -> Place:
-        """See Provider."""
-        choice = order.choices[0]
-        return Place(choice=choice, region=choice.regions[0], zone=f"{choice.regions[0]}-<zone>")
 
     def preflight(self, order: Order) -> Preflight:
         """See Provider."""
@@ -86,7 +82,7 @@ class GcpProvider:
             delete(self._compute, [Resource(kind="instance", id=node.id, region=node.region, run="") for node in nodes])
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
-        """See ReadsConsole."""
+        """See Provider."""
         zone, _, name = node.id.rpartition(".")
         console = self._compute.get("instances.getSerialPortOutput", zone=zone, instance=name)
         return host_keys_in(str(console.get("contents", "")))

@@ -38,7 +38,9 @@ class Rehearsal:
 def rehearse(order: Order, provider: Provider) -> Rehearsal:
     """Return the requests of an order without sending any to its cloud."""
     pretended, requests = provider.dry_run()
-    place = provider.dry_run_place(order)
+    choice = order.choices[0]
+    region = choice.regions[0]
+    place = Place(choice=choice, region=region, zone=provider.unknown_zone.format(region=region))
     keyed, tally = replace(order, ssh_public_key="<public key of the run>"), _Tally()
     pretended.prepare(keyed, place, tally)
     pretended.launch(keyed, place, tally, machines=place.choice.machines, head=True, round=0)

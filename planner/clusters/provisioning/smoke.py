@@ -14,7 +14,7 @@ import numpy as np
 from planner.catalog import Catalog, load_catalog
 from planner.clouds.cloud_errors import NoCapacityError, QuotaExceededError
 from planner.clouds.order import ClusterOffer, Order, VolumeOrder, added_disks
-from planner.clouds.protocol import Place, ReadsConsole
+from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.cost_to_date import bill_of
 from planner.clusters.provisioning.launch import Cluster
@@ -145,19 +145,17 @@ class Smoke:
 
     def _list_leftovers(self, order: Order, cluster: Cluster, directory: RunDirectory) -> None:
         provider, worker = self.session.provider, cluster.nodes[-1]
-        if isinstance(provider, ReadsConsole):
-            teller = provider
-            self.try_step("read consoles", lambda: self._console(teller, cluster), "{} host keys".format)
+        self.try_step("read consoles", lambda: self._console(cluster), "{} host keys".format)
         self.try_step("end a machine", lambda: provider.terminate([worker]), lambda _: worker.id)
         directory.note("ended", nodes=[worker.id])
         self.try_step("launch a spot machine", lambda: self._spot(order, cluster, directory), str)
         self.try_step("list regions", provider.regions, lambda names: count_text(len(names), "region"))
 
-    def _console(self, provider: ReadsConsole, cluster: Cluster) -> int:
+    def _console(self, cluster: Cluster) -> int:
         """Return the number of host keys on the head's console, as soon as it shows any."""
         keys: tuple[str, ...] = ()
         for _ in self.session.policy.polls(min(120.0, self.session.policy.join_s / 10)):
-            if keys := provider.host_keys(cluster.head):
+            if keys := self.session.provider.host_keys(cluster.head):
                 break
         return len(keys)
 

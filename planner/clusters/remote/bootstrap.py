@@ -13,7 +13,7 @@ from typing import Final
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_init import DISKS_DIRECTORY
-from planner.clouds.protocol import Node, Provider, ReadsConsole
+from planner.clouds.protocol import Node, Provider
 from planner.clusters.remote.compiling import SHARED, SOURCE, compile_on_head
 from planner.clusters.remote.ssh import HEAD, Ssh, UnreachableError, failures, of_success
 from planner.clusters.remote.wheelhouse import Wheelhouse, cloud_name
@@ -127,8 +127,8 @@ class Equipment:
 def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPolicy, say: Callable[[str], None]) -> None:
     """Wait until the head accepts a login with the host key that it wrote to its console.
 
-    If the console shows no key in time, or the cloud has no console, the key is pinned at the first contact, which is
-    reported to `say`. Raises UnreachableError when the head does not answer within the time that machines may take.
+    If the console shows no key in time, the key is pinned at the first contact, which is reported to `say`. Raises
+    UnreachableError when the head does not answer within the time that machines may take.
     """
     say("waiting for the head to answer")
     if verify_host_keys(ssh, [head], provider, policy=policy):
@@ -154,13 +154,12 @@ def verify_host_keys(
 ) -> dict[str, PlannerError]:
     """Read machines' host keys from their consoles, and return an error for each console that shows none in time."""
     missing = {node.id: node for node in nodes if node.id not in ssh.verified_nodes}
-    if isinstance(provider, ReadsConsole):
-        for _ in policy.polls(min(policy.join_s, _LONGEST_CONSOLE_S)):
-            keys = of_success(ssh.each(list(missing.values()), provider.host_keys))
-            for name in [name for name, shown in keys.items() if shown]:
-                ssh.trust(missing.pop(name), keys[name])
-            if not missing:
-                break
+    for _ in policy.polls(min(policy.join_s, _LONGEST_CONSOLE_S)):
+        keys = of_success(ssh.each(list(missing.values()), provider.host_keys))
+        for name in [name for name, shown in keys.items() if shown]:
+            ssh.trust(missing.pop(name), keys[name])
+        if not missing:
+            break
     return {
         name: IoFailureError(
             f"{name}: its host key is not on its console, so nothing secret is sent there", code="no-host-key"

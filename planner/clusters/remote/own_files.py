@@ -14,7 +14,7 @@ from planner.errors import BadInputError
 
 DISTRIBUTION: Final = "sortplanner"
 PACKAGE: Final = Path(__file__).resolve().parents[2]
-_BINARY: Final = (".pyc", ".so", ".pyd", ".dylib")
+BINARY: Final = (".pyc", ".so", ".pyd", ".dylib")
 
 
 def python_files() -> Iterator[tuple[str, Path]]:
@@ -24,7 +24,7 @@ def python_files() -> Iterator[tuple[str, Path]]:
     seen = set()
     for prefix, root in roots.items():
         for path in sorted(root.rglob("*")):
-            if path.is_file() and path.suffix not in _BINARY and path not in seen:
+            if path.is_file() and path.suffix not in BINARY and path not in seen:
                 seen.add(path)
                 yield f"{prefix}/{path.relative_to(root)}", path
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import sysconfig
 import tarfile
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from importlib.metadata import distribution
 from io import BytesIO
 from pathlib import Path
 from typing import Final
 
-from planner.clusters.remote.own_files import DISTRIBUTION, PACKAGE, python_files
+from planner.clusters.remote.own_files import BINARY, DISTRIBUTION, PACKAGE, python_files
 from planner.errors import BadInputError
 
 CARRIED: Final = (
@@ -45,6 +46,16 @@ def write_source(directory: Path) -> Path:
         entry.size = len(metadata)
         archive.addfile(entry, BytesIO(metadata))
     return path
+
+
+def is_built_from_here(wheel: Path) -> bool:
+    """Return whether a wheel has exactly this code: the files of the package, and the sources of its sort core."""
+    native = ((f"native/{path.relative_to(sources() / 'native')}", path) for path in (sources() / "native").rglob("*"))
+    mine = {name: path for name, path in (*python_files(), *native) if path.is_file()}
+    with zipfile.ZipFile(wheel) as archive:
+        theirs = {name.partition(f"/share/{DISTRIBUTION}/")[2] or name: name for name in archive.namelist()}
+        code = {name for name in theirs if name.startswith(("planner/", "native/")) and not name.endswith(BINARY)}
+        return code == set(mine) and all(archive.read(theirs[name]) == mine[name].read_bytes() for name in code)
 
 
 def build_requirements() -> list[str]:

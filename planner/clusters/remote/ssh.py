@@ -8,6 +8,7 @@ of the machine can read command lines.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shlex
 import shutil
@@ -54,6 +55,21 @@ Host *
   ControlPath "{sockets}/%C"
 """
 
+_ARRIVED: Final = """\
+if echo "{digest}  {to}" | sha256sum --check --status 2>/dev/null; then echo whole; exit; fi
+stat -c %s {partial} 2>/dev/null || echo 0
+"""
+"""Prints whether a file is there, or else how many of its bytes."""
+_APPEND: Final = """\
+umask 077
+mkdir -p "$(dirname "$0")"
+cat >>"$1"
+if echo "$2  $1" | sha256sum --check --status; then exec mv "$1" "$0"; fi
+if [ "$(stat -c %s "$1")" -ge "$3" ]; then rm "$1"; fi
+echo "the file that arrived is not the one that was sent" >&2
+exit 1
+"""
+"""Appends to the part of a file that is there. A connection that is lost ends the input early, and the part stays."""
 
 _LONGEST_PLACE: Final = 28
 """A socket's path has at most 103 bytes (macOS), of which ssh needs 58 for a name and our folder 17."""
@@ -198,9 +214,18 @@ class Ssh:
             _require_success(node, process.returncode, complaint.read())
 
     def put(self, node: str, source: Path, *, to: str, within_s: float) -> None:
-        """Write a file to a path below a machine's home directory. Raises as `run` does."""
-        words = self.command(node, "sh", "-c", 'umask 077; mkdir -p "$(dirname "$0")" && cat > "$0"', to)
-        with source.open("rb") as content:
+        """Write a file to a path below a machine's home directory, completely or not at all; what an earlier call
+        brought before its connection was lost is not sent again. Raises as `run` does.
+        """
+        with source.open("rb", buffering=0) as content:  # ssh reads on from this very place
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+            partial = f"{to}.{digest[:16]}"
+            there = self.run(node, _ARRIVED.format(digest=digest, to=to, partial=partial), within_s=within_s).strip()
+            if there == "whole":
+                return
+            content.seek(int(there))
+            size = str(source.stat().st_size)
+            words = self.command(node, "sh", "-c", _APPEND, to, partial, digest, size)
             self._output_of(node, words, content, within_s=within_s)
 
     def get(self, node: str, source: str, *, to: Path) -> None:

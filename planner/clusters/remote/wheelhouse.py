@@ -2,9 +2,9 @@
 
 The machines of a run reach only each other, so all software is copied to them. pip fetches third-party wheels for the
 machines' platform. The planner's own wheel is made from the running installation, including its extension, so that the
-machines run the same code. If the extension does not fit the machines, pip fetches the wheel of the same version if the
-installation came from a package index. If there is no such wheel, the source distribution is copied, and the head of
-the cluster compiles the sort core for all.
+machines run the same code. If the extension does not fit the machines, a checkout's own wheel for them is taken, as
+`make wheels` builds it, or pip fetches the wheel of the same version if the installation came from a package index. If
+there is no such wheel, the source distribution is copied, and the head of the cluster compiles the sort core for all.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -24,8 +25,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
 
-from planner.clusters.remote.own_files import DISTRIBUTION, code_in, extension_if_built, own_files, python_digest
-from planner.clusters.remote.own_source import build_requirements, write_source
+from planner.clusters.remote.own_files import (
+    DISTRIBUTION,
+    PACKAGE,
+    code_in,
+    extension_if_built,
+    own_files,
+    python_digest,
+)
+from planner.clusters.remote.own_source import build_requirements, is_built_from_here, write_source
 from planner.errors import BadInputError, IoFailureError
 
 STOCK_PYTHON: Final = "3.12"
@@ -42,7 +50,9 @@ _EXTRAS: Final = ('extra == "ray"', 'extra == "objects"', 'extra == "arrow"', 'e
 _NO_PIP: Final = "this interpreter has no pip; install it, or name a directory of wheels with --wheelhouse"
 
 
-SoftwareForm = Literal["own wheel", "wheel of the index", "source"]
+BUILT: Final = PACKAGE.parent / "dist"
+"""Folder of a checkout in which `make wheels` leaves the wheels for machines."""
+SoftwareForm = Literal["own wheel", "built wheel", "wheel of the index", "source"]
 """Form in which the planner itself gets to machines."""
 
 
@@ -89,7 +99,16 @@ def software_form(*, python: str = STOCK_PYTHON, architecture: str) -> SoftwareF
     """Return the form in which the planner will get to such machines, as far as known without asking an index."""
     if _fits(python=python, architecture=linux_name(architecture)):
         return "own wheel"
+    if built_wheel(python=python, architecture=architecture):
+        return "built wheel"
     return "wheel of the index" if is_installed_from_index() else "source"
+
+
+def built_wheel(*, python: str, architecture: str) -> Path | None:
+    """Return a checkout's wheel of exactly this code for such machines; None without one."""
+    tag = f"cp{python.replace('.', '')}"
+    name = f"{DISTRIBUTION}-*-{tag}-{tag}-manylinux*_{linux_name(architecture)}.whl"
+    return next((wheel for wheel in sorted(BUILT.glob(name)) if is_built_from_here(wheel)), None)
 
 
 def compiled_processors() -> frozenset[str]:
@@ -107,6 +126,9 @@ def _add_planner(directory: Path, *, python: str, architecture: str) -> Software
     form = software_form(python=python, architecture=architecture)
     if form == "own wheel":
         write_own_wheel(directory)
+        return form
+    if built := built_wheel(python=python, architecture=architecture):
+        shutil.copy2(built, directory)
         return form
     if form == "wheel of the index" and fetch_own_wheel(directory, python=python, architecture=architecture):
         return form

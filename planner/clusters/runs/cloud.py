@@ -142,15 +142,11 @@ def attach(
     return report
 
 
-def open_access(directory: RunDirectory, session: ProviderSession, *, ssh_from: str | None = None) -> None:
+def open_access(run: Run, *, ssh_from: str | None = None) -> None:
     """Restrict SSH to the head of a run to one network; by default, this machine's address.
 
-    Raises BadInputError for a run without a head, and where this machine's address cannot be determined.
+    Raises BadInputError where this machine's address cannot be determined.
     """
-    _open_access(reopen_run(directory, session), ssh_from=ssh_from)
-
-
-def _open_access(run: Run, *, ssh_from: str | None) -> None:
     order, session, place, head = run.order, run.session, run.cluster.place, run.cluster.head
     if order.jump and ssh_from is None:
         session.say(f"nothing to open: {order.jump} reaches the head from {order.ssh_from}, wherever this machine is")
@@ -167,7 +163,7 @@ def _open_after_move(run: Run) -> None:
         here = ip_network(_network_here(run.order, run.cluster.head))
         if here.overlaps(ip_network(run.order.ssh_from)):
             return
-        _open_access(run, ssh_from=str(here))
+        open_access(run, ssh_from=str(here))
     except PlannerError as error:
         open_it = f"`planner cluster open {run.order.run} --ssh-from NETWORK`"
         run.session.say(
@@ -219,13 +215,9 @@ def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJo
 
 
 def reopen_run(directory: RunDirectory, session: ProviderSession) -> Run:
-    """Return a run that another process began. Raises BadInputError when its head does not run."""
-    cluster = _cluster_of(directory, session)
-    return Run(order=directory.order(), cluster=cluster, directory=directory, session=session, is_attached=True)
-
-
-def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
-    """Return the running machines of a run. Raises BadInputError when there is no head among them."""
+    """Return a run that another process began, with its running machines. Raises BadInputError when there is no head
+    among them.
+    """
     order, events = directory.order(), directory.events()
     places = [event.details for event in events if event.what == "place" and "choice" in event.details]
     is_up = places and any(event.what == "up" for event in events) and not any(event.what == "down" for event in events)
@@ -239,7 +231,9 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
             code="no-running-head",
         )
     place, choice = places[-1], ClusterOffer.from_dict(places[-1]["choice"])
-    return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))
+    where = Place(choice=choice, region=place["region"], zone=place["zone"])
+    cluster = Cluster(place=where, nodes=tuple(running))
+    return Run(order=order, cluster=cluster, directory=directory, session=session, is_attached=True)
 
 
 def _after_the_end(order: Order, directory: RunDirectory) -> list[str]:

@@ -102,7 +102,6 @@ def test_a_refused_amount_names_its_option(
         "screen RUN --html",
         "validate DATA --summary",
         "run --data 1MB --model indy --out",
-        "cluster smoke --cloud aws --out",
     ],
 )
 @pytest.mark.parametrize("is_there", [False, True])

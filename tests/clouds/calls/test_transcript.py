@@ -7,11 +7,13 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 import urllib3
 
-from planner.clouds.calls.transcript import Exchange, Redactor, record_exchanges, transcript_lines
+from planner.clouds.calls.transcript import Redactor, Transcript, recorded
 
 
 @pytest.fixture
@@ -34,14 +36,49 @@ def server() -> Iterator[str]:
     made.server_close()
 
 
-def test_exchanges_are_noted_and_answers_still_arrive(server: str) -> None:
-    with urllib3.PoolManager() as pool, record_exchanges() as exchanges:
+def recording(path: Path) -> Transcript:
+    return Transcript(path, about={"cloud": "aws"}, private={})
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_exchanges_are_noted_and_answers_still_arrive(server: str, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "r1.jsonl"
+    with urllib3.PoolManager() as pool, recorded(recording(out)):
         answer = pool.urlopen("POST", f"{server}/x", body=b"Action=RunInstances&MinCount=2", preload_content=False)
         assert answer.status == 200 and json.loads(answer.read()) == {"id": "i-1"}
-        pool.urlopen("POST", f"{server}/token", body=b"grant=secret", preload_content=False).read()
-    (exchange,) = exchanges
-    assert (exchange.method, exchange.status, exchange.answer) == ("POST", 200, '{"id": "i-1"}')
-    assert json.loads(exchange.request) == {"Action": "RunInstances", "MinCount": "2"}
+        assert len(lines_of(out)) == 2, "it is written before the next request"
+        pool.urlopen("POST", f"{server}/", headers={"X-Amz-Target": "Quotas.GetServiceQuota"}, body=b"{}").read()
+    about, first, second = lines_of(out)
+    assert about == {"cloud": "aws"}
+    assert (first["number"], first["method"], first["status"], first["answer"]) == (1, "POST", 200, '{"id": "i-1"}')
+    assert json.loads(first["request"]) == {"Action": "RunInstances", "MinCount": "2"}
+    assert (second["number"], second["target"], second["request"]) == (2, "Quotas.GetServiceQuota", "{}")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/token", "grant=secret"),
+        ("/", "Action=AssumeRole&Version=2011-06-15&RoleArn=x"),
+        ("/", "Version=2011-06-15&Action=AssumeRoleWithWebIdentity"),
+        ("/v1/projects/-/serviceAccounts/x:generateAccessToken", "{}"),
+    ],
+)
+def test_requests_for_credentials_are_not_noted(server: str, tmp_path: Path, path: str, body: str) -> None:
+    with urllib3.PoolManager() as pool, recorded(recording(tmp_path / "r1.jsonl")):
+        assert pool.urlopen("POST", f"{server}{path}", body=body.encode()).status == 200
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_written_stops_no_request(server: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    transcript = recording(tmp_path / "file" / "r1.jsonl")
+    with urllib3.PoolManager() as pool, recorded(transcript):
+        assert json.loads(pool.urlopen("POST", f"{server}/x", preload_content=False).read()) == {"id": "i-1"}
+    assert transcript.requests == 0 and "r1.jsonl" in transcript.failure
 
 
 def test_the_same_value_is_the_same_word_everywhere() -> None:
@@ -59,14 +96,15 @@ def test_the_same_value_is_the_same_word_everywhere() -> None:
         "123456789012",
         "anna@example.com",
         "203.0.113.9",
+        "ec2-203-0-113-9.compute-1.amazonaws.com",
     ],
 )
 def test_what_tells_who_somebody_is_goes(private: str) -> None:
     assert private not in Redactor({})(f'{{"a": "{private}"}}')
 
 
-def test_long_texts_in_base64_are_told_by_their_length() -> None:
+def test_long_texts_in_base64_are_told_by_their_length(server: str, tmp_path: Path) -> None:
     hidden = base64.b64encode(b"203.0.113.9" * 30).decode()
-    exchange = Exchange(number=1, method="GET", url="/", request="", status=200, answer=f"<o>{hidden}</o>", seconds=0.1)
-    (line,) = transcript_lines([exchange], {})
-    assert json.loads(line)["answer"] == "<o><330 bytes in base64></o>"
+    with urllib3.PoolManager() as pool, recorded(recording(tmp_path / "r1.jsonl")):
+        pool.urlopen("POST", f"{server}/x", body=f"<o>{hidden}</o>".encode())
+    assert lines_of(tmp_path / "r1.jsonl")[1]["request"] == "<o><330 bytes in base64></o>"

@@ -133,12 +133,6 @@ def test_machines_are_verified_by_their_consoles_or_named(tmp_path: Path) -> Non
         assert set(consoles.asked) == {"b"}
 
 
-def test_without_consoles_nobody_is_verified(tmp_path: Path) -> None:
-    node = Node(id="a", region="r", zone="z", head=True, state="running", instance_type="t")
-    with Ssh([node], directory=tmp_path, key=tmp_path / "key") as ssh:
-        assert list(bootstrap.verify_host_keys(ssh, [node], cast("Provider", object()), policy=RetryPolicy())) == ["a"]
-
-
 class Here(Ssh):
     """Runs scripts on this machine, in a separate directory, and records copied files."""
 

@@ -21,13 +21,19 @@ from refusals import refused
 
 from planner.clusters.remote import wheelhouse
 from planner.clusters.remote.own_files import code_digest, code_in, python_digest
-from planner.clusters.remote.own_source import build_requirements, write_source
+from planner.clusters.remote.own_source import build_requirements, sources, write_source
 from planner.clusters.remote.wheelhouse import newer_than_stock
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from tests.marks import quick_soak
 
 LOCK_TEXT = wheelhouse.LOCK.read_text("utf-8")
+
+
+@pytest.fixture(autouse=True)
+def _no_built_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever `make wheels` has left in this checkout."""
+    monkeypatch.setattr(wheelhouse, "BUILT", tmp_path / "dist")
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +122,27 @@ def test_for_another_processor_the_source_is_brought_and_what_builds_it(
     assert wheelhouse.architecture_in(tmp_path / "wheels") == "arm64"
     with tarfile.open(packed.path) as tar:
         assert f"sortplanner-{metadata_version('sortplanner')}.tar.gz" in tar.getnames()
+
+
+def test_a_checkouts_wheel_of_this_very_code_needs_no_compiler(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it was built from another line of the sort core, the source is brought."""
+    tag = "cp312-cp312-manylinux_2_28_aarch64"
+    local_index(tmp_path / "index", ["pip", *wheelhouse.requirements(), *build_requirements()], tag, monkeypatch)
+    (tmp_path / "dist").mkdir()
+    built = tmp_path / "dist" / f"sortplanner-{metadata_version('sortplanner')}-{tag}.whl"
+    for change, form in (b" ", "source"), (b"", "built wheel"):
+        shutil.copy(own, built)
+        with zipfile.ZipFile(built, "a") as wheel:
+            for path in filter(Path.is_file, (sources() / "native").rglob("*")):
+                name = f"sortplanner-1.data/data/share/sortplanner/{path.relative_to(sources())}"
+                wheel.writestr(name, path.read_bytes() + change)
+        assert wheelhouse.software_form(architecture="arm64") == form
+    assert wheelhouse.compiled_processors() <= {"x86_64"}
+    assert wheelhouse.make_wheels(tmp_path / "wheels", architecture="arm64") == "built wheel"
+    packed = wheelhouse.pack(tmp_path / "wheels", tmp_path / "wheels.tar")
+    assert (packed.is_source, packed.architecture, packed.code) == (False, "aarch64", code_in(built))
 
 
 def test_the_lock_has_all_that_machines_need_for_both_processors() -> None:

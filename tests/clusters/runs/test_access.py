@@ -11,7 +11,7 @@ from emulated_ec2 import EmulatedEc2
 from planner.clouds.gcp.network import DOORS, RunNetwork, rule_called
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.runs.cloud import open_access
+from planner.clusters.runs.cloud import open_access, reopen_run
 
 
 def on_aws(provider: Any, directory: RunDirectory) -> set[str]:
@@ -42,7 +42,7 @@ def test_the_head_takes_ssh_from_the_newest_address_alone(cloud: EmulatedCloud) 
     directory = RunDirectory.open(cloud.runs()[0])
     session = ProviderSession(provider=cloud.provider(), policy=QUICK, say=str)
     for network in ("198.51.100.9/32", "198.51.100.9/32", "203.0.113.7/32", "192.0.2.0/24"):
-        open_access(directory, session, ssh_from=network)
+        open_access(reopen_run(directory, session), ssh_from=network)
         assert OPEN_TO[cloud.cloud](session.provider, directory) == {network}
         assert directory.order().ssh_from == network
     assert cloud.planner("cluster", "down", directory.path.name).code == 0

@@ -37,6 +37,14 @@ def test_refused_before_anything_is_asked_of_the_cloud(
     assert ec2.proxy.seen == [] and ec2.runs() == []
 
 
+def test_with_nobody_to_ask_no_software_is_fetched(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither wheels nor an index can be found here, which would be named if they were looked for."""
+    monkeypatch.setattr(ec2, "extra", {"PIP_NO_INDEX": "1"})
+    ended = ec2.planner(*JOB, "--ssh-from", "203.0.113.7/32")
+    assert ended.code == 2 and "nothing was done: nobody to ask; --yes answers the question" in ended.text, ended.text
+    assert "collecting the software" not in ended.text and ec2.runs() == []
+
+
 def test_a_dry_run_prints_the_requests_of_launch_and_end(ec2: EmulatedEc2) -> None:
     ended = ec2.planner(*JOB, "--dry-run", "--json")
     assert ended.code == 0, ended.text

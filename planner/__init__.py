@@ -190,7 +190,9 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for one o
             return import_module("planner.errors")
         name = "recommend" if name == "plan" else name
         if name not in _HOMES:
-            raise AttributeError(f"module 'planner' has no attribute {name!r}")
+            if name.startswith("_"):
+                raise AttributeError(f"module 'planner' has no attribute {name!r}")
+            raise import_module("planner.schemas.wrong_words").name_error(name, __all__)
         return getattr(import_module(f"planner.{_HOMES[name]}"), name)
 
 

@@ -106,6 +106,16 @@ _ATTRIBUTES: Final = {
 }  # fmt: skip
 """Attributes of a cluster, by words that newcomers try."""
 
+_OF_ANSWERS: Final = {
+    **dict.fromkeys(("sweep", "sizes", "each"), "planner.recommend_each(['1TB', '2TB'])"),
+    **dict.fromkeys(("explain", "reasons", "explanation"), "answer.why"),
+    **dict.fromkeys(("compare", "diff"), "answer.compare(other)"),
+    **dict.fromkeys(("what_if", "whatif", "scale"), "answer.what_if(network=2)"),
+    **dict.fromkeys(("plot", "graph"), "answer.chart()"),
+    **dict.fromkeys(("save", "export"), "answer.plan.to_json()"),
+}
+"""What an answer or the package has, by words that newcomers try on either."""
+
 
 def option_meant(word: str, options: Collection[str]) -> str:
     """Return ' Did you mean: ...', or a note, for a word without dashes in place of one of these options; '' for none.
@@ -140,7 +150,15 @@ def attribute_error(of: object, name: str, *, fields: Collection[str], at: str =
     """Return the error of an object without this attribute, with the one of a cluster's `fields` that is meant; `at`
     leads there from the object.
     """
+    if at and name in _OF_ANSWERS:
+        return AttributeError(f"{type(of).__name__!r} object has no attribute {name!r}. Use {_OF_ANSWERS[name]}")
     meant = _ATTRIBUTES.get(name, name if name in fields else "")
     names = [word for word in dir(type(of)) if not word.startswith("_")] if at else list(fields)
     near = f" Did you mean {at}{meant}?" if meant else "" if name.startswith("_") else nearest(name, names)
     return AttributeError(f"{type(of).__name__!r} object has no attribute {name!r}.{near}")
+
+
+def name_error(name: str, names: Collection[str]) -> AttributeError:
+    """Return the error of the package without this name, with what is meant."""
+    meant = f" Use {_OF_ANSWERS[name]}" if name in _OF_ANSWERS else nearest(name, list(names))
+    return AttributeError(f"module 'planner' has no attribute {name!r}.{meant}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from functools import reduce
 from importlib.metadata import version
 from types import ModuleType
 
@@ -128,6 +129,31 @@ def test_a_guessed_attribute_is_answered_with_the_one_meant(
         getattr(answer, name)
     with pytest.raises(AttributeError, match=of_cluster):
         getattr(answer.best, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("sweep", "planner.recommend_each"),
+        ("explain", "answer.why"),
+        ("plot", "answer.chart"),
+        ("save", "answer.plan.to_json"),
+    ],
+)
+def test_what_an_answer_or_the_package_is_thought_to_have_is_named(
+    answer: Recommendation, name: str, meant: str
+) -> None:
+    with pytest.raises(AttributeError, match=meant.replace(".", r"\.")):
+        getattr(answer, name)
+    with pytest.raises(AttributeError, match=meant.replace(".", r"\.")):
+        getattr(planner, name)
+    where, *path = meant.split(".")
+    assert reduce(getattr, path, planner if where == "planner" else answer)
+
+
+def test_a_misspelt_name_of_the_package_is_answered_with_those_near() -> None:
+    with pytest.raises(AttributeError, match="Did you mean recommend"):
+        planner.recomend  # noqa: B018
 
 
 @pytest.mark.parametrize("name", CHARTS)

@@ -26,6 +26,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
@@ -81,15 +82,19 @@ WRITE = {
 
 
 def write_delta(folder: Path, source: Path) -> None:
-    """Append the rows of a file of Parquet to a new Delta table, in equal parts."""
+    """Append the rows of a file of Parquet to a new Delta table, in about equal parts."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
     from deltalake import WriterProperties, write_deltalake
 
-    table = pq.read_table(source)
-    rows = -(-table.num_rows // DELTA_FILES)
-    for begin in range(0, table.num_rows, rows):
-        how = WriterProperties(compression="SNAPPY")
-        write_deltalake(folder, table.slice(begin, rows), mode="append", writer_properties=how)
+    file, waiting = pq.ParquetFile(source), []
+    rows = -(-file.metadata.num_rows // DELTA_FILES)
+    for batch in chain(file.iter_batches(1 << 18), [None]):
+        waiting += [] if batch is None else [batch]
+        if waiting and (batch is None or sum(map(len, waiting)) >= rows):
+            how = WriterProperties(compression="SNAPPY")
+            write_deltalake(folder, pa.Table.from_batches(waiting), mode="append", writer_properties=how)
+            waiting = []
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from planner.schemas.wrong_words import OPTIONS_MEANT
     ("words", "sentence"),
     [
         ("generate 300MB test.dat", "planner generate --size 300MB input.dat"),
+        ("run plan.json", "planner cluster up PLAN.json"),
         ("cluster list", "Did you mean: planner cluster status"),
         ("cluster rm r1", "Did you mean: planner cluster down"),
         ("cluster dwn", "Did you mean 'down'"),

@@ -21,8 +21,12 @@ _CALLED: Final = {
     **dict.fromkeys(("gce", "google", "googlecloud"), "gcp"),
     **dict.fromkeys(("microsoft",), "azure"),
     **dict.fromkeys(("oracle", "oraclecloud"), "oci"),
+    **dict.fromkeys(("graysort", "sort", "terasort"), "daytona"),
+    **dict.fromkeys(("ebs", "volumes"), "cloudsort"),
+    **dict.fromkeys(("gcs", "objects", "s3"), "object-store"),
+    **dict.fromkeys(("dask", "flink", "hadoop", "spark"), "framework"),
 }
-"""Clouds by their other names."""
+"""Clouds and models by their other names."""
 
 
 def models_directory() -> Path:

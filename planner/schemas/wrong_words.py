@@ -92,7 +92,7 @@ OPTIONS_MEANT: Final = (
     ("--lines", "--lines", ("text", "txt")),
     ("--json", "--json", ("format", "output-format", "output-json")),
     ("--size", "--size", ("bytes", "data")),
-    ("--data", "--data", ("bytes", "input-size", "size", "volume")),
+    ("--data", "--data", ("bytes", "capacity", "input-size", "size", "volume")),
 )  # fmt: skip
 """An existing option, the value to use, and words that newcomers typed for it."""
 

@@ -76,9 +76,11 @@ class Fact(NamedTuple):
 FACTS: Final = {
     "type": Fact(lambda text: re.sub(r"[^\w.-]+", "-", text).strip("-"), "worker", ("instancetype", "model", "name")),
     "machines": Fact(_from(1), "20", ("count", "hosts", "nodes", "number", "quantity")),
-    "vcpus": Fact(_from(1), "64", ("cores", "cpu", "cpus", "threads", "vcpu")),
+    "vcpus": Fact(_from(1), "64", ("cores", "cpu", "cpucores", "cpus", "threads", "vcpu", "vcpucount")),
     "memory": Fact(parse_size, "256GiB", ("mem", "ram")),
-    "network": Fact(parse_rate, "25Gbit/s", ("bandwidth", "nic")),
+    "network": Fact(
+        parse_rate, "25Gbit/s", ("bandwidth", "networkbandwidth", "networkperformance", "networkspeed", "nic")
+    ),
     "disks": Fact(_from(0), "8, or 0 for none", ("drives", "localdisks", "ssds")),
     "disk_size": Fact(parse_size, "2TB", ("capacity", "diskcapacity", "drivesize"), "with disks"),
     "disk_kind": Fact(_one_of("nvme", "ssd", "hdd"), "nvme", ("disktype", "drivetype"), "with disks"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
+import planner
 from planner.config import paths
 from planner.errors import BadInputError
 
@@ -57,6 +58,12 @@ def test_an_unknown_name_offers_the_nearest() -> None:
         paths.pick("aws-2015", catalogs, what="catalog")
     with pytest.raises(BadInputError, match="Known: aws, aws-2014"):
         paths.pick("zzz", catalogs, what="catalog")
+
+
+@pytest.mark.parametrize(("name", "model"), [("TeraSort", "daytona"), ("s3", "object-store"), ("spark", "framework")])
+def test_a_model_by_another_name_is_offered(name: str, model: str) -> None:
+    with refused("unknown-name", f"Did you mean {model}?", field="model"):
+        planner.recommend("1TB", model=name)
 
 
 @pytest.mark.parametrize("data", ["measurements", "profiles"])

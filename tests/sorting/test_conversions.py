@@ -151,7 +151,9 @@ def test_whole_numbers_are_never_rounded(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('{"k":1}\n\n{"k":\n', "line 3 is no JSON"),
-        ("[1]\n", "line 1 is no JSON object"),
+        ("[1]\n", r"line 1 is no JSON object(.|\n)*jq -c '\.\[\]'"),
+        ('[\n {"a": 1}\n]\n', r"line 1 is no JSON(.|\n)*jq -c '\.\[\]'"),
+        ('{\n "a": 1\n}\n', r"line 1 is no JSON(.|\n)*jq -c \."),
         ('{"k":1} {"k":2}\n', "line 1 is no JSON"),
         ('{"k":NaN}\n', "NaN is no number"),
         ('{"k":"\\ud800"}\n', "out.parquet|surrogate"),

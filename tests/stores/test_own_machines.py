@@ -151,9 +151,8 @@ def test_columns_of_a_csv_that_are_not_read_are_named(tmp_path: Path) -> None:
 
 def test_headings_give_bare_numbers_their_units(tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.csv"
-    heads = (
-        "name,vCPUs,memory_gb,Network [Gbit/s],disks,Disk size (TB),disk_kind,disk read (GB/s),disk write,Price (USD/h)"
-    )
+    heads = "name,vCPUs,memory_gb,Network performance [Gbit/s],disks,Disk size (TB),disk_kind,disk read (GB/s)"
+    heads += ",disk write,Price (USD/h)"
     hosts.write_text(
         f"{heads}\nbig,32,256,25,4,3.84,nvme,6,3800MB/s,$1.20\nsmall,8,32GiB,10,1,960GB,nvme,1.5,1GB/s,0.3\n"
     )

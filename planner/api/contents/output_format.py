@@ -23,7 +23,9 @@ _NAMES: Final[dict[str, TableFormat]] = {
     **dict.fromkeys(OF_JSON, "jsonl"),
 }
 _OF_TABS: Final = (".tsv", ".tab")
-_OF_TABLES: Final = (".parquet", ".arrow", ".feather", ".orc", ".avro", ".xlsx")
+_OF_TABLES: Final = (".parquet", ".arrow", ".feather")
+_NO_TABLES: Final = (".avro", ".orc", ".xls", ".xlsx")
+"""Names of tables that no sort writes."""
 _NOT_WRITTEN: Final = (".z", ".br", ".lz", ".lzma", ".lzo", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
 """Names of compressions and archives that no sort writes."""
 
@@ -98,6 +100,10 @@ def require_fitting_name(output: Path, *, is_parquet: bool) -> None:
     if output.suffix.lower() in _NOT_WRITTEN:
         raise BadInputError(
             f"{output}: no sort writes {output.suffix}; text may be {', '.join(SUFFIXES)}", code="wrong-suffix"
+        )
+    if output.suffix.lower() in _NO_TABLES:
+        raise BadInputError(
+            f"{output}: no sort writes {output.suffix}; tables may be {', '.join(_NAMES)}", code="wrong-suffix"
         )
     if output.suffix.lower() in ({*OF_TEXT, *SUFFIXES} if is_parquet else _OF_TABLES):
         holds = "Parquet" if is_parquet else "what its input does"

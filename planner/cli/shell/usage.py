@@ -12,6 +12,12 @@ from planner.schemas.wrong_words import option_meant
 UsageError: Final[Any] = typer.BadParameter.__base__
 """Typer's error for words that a command does not take; it has no public name."""
 
+_FILES: Final = {
+    "simulate": "It plans what it simulates: give the options of the plan.",
+    "run": "The cluster of a plan is rented with planner cluster up PLAN.json, and planner run --on RUN sorts there",
+}
+"""Where a file goes that a command without arguments is given."""
+
 _UNCLEAR: Final = ("MissingParameter", "UsageError")
 """Errors without a suggestion of their own: a missing argument, and one too many."""
 
@@ -73,6 +79,9 @@ _NO_COMMANDS: Final = {
         ("uninstall", "update", "upgrade"), "use what installed it: pip, pipx or uv; planner where lists what it stored"
     ),
     **dict.fromkeys(("about", "version"), "planner --version"),
+    **dict.fromkeys(
+        ("explain", "view", "why"), "plan --data SIZE --explain; planner report PLAN.json shows a kept plan"
+    ),
     **dict.fromkeys(("help", "man", "usage"), "planner --help"),
 }
 """Words that users try as commands and that are not commands, with where to find each."""
@@ -91,7 +100,9 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
         arguments = [param for param in error.ctx.command.params if param.param_type_name == "argument"]
     if parameter is not None and len(arguments) > 1:
         error.param = arguments[-1 if given else 0]
+    command = error.ctx.command.name if error.ctx is not None else ""
     about = [getattr(error.param, "help", "") or ""] if arguments else []
+    about += [_FILES[command]] if command in _FILES and "extra argument" in error.message else []
     example = [f"For example: {examples[0]}"] if examples else []
     text = error.message and f"{error.message.rstrip('.')}."
     error.message = " ".join(filter(None, [text, *about, *example]))

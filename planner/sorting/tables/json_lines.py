@@ -102,6 +102,9 @@ def _with_texts(schema: Any) -> Any:
     return library.schema(list(zip(schema.names, types, strict=True)))
 
 
+_AS_LINES: Final = "each line is an object: jq -c '.[]' makes lines of an array, jq -c . of objects over several lines"
+
+
 def _read_one_by_one(
     every: Sequence[bytes], *, path: str, number: int, wanted: Collection[str] | None
 ) -> tuple[Any, list[str]]:
@@ -109,12 +112,14 @@ def _read_one_by_one(
     for place, line in enumerate(every, number):
         if not line.strip():
             continue
+        hints = [_AS_LINES] if line.strip()[:1] == b"[" or line.strip() == b"{" else []
         try:
             row = json.loads(line.removeprefix(b"\xef\xbb\xbf"), parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
-            raise BadInputError(f"{path}: line {place} is no JSON: {error}", code="not-json") from error
+            raise BadInputError(f"{path}: line {place} is no JSON: {error}", hints, code="not-json") from error
         if not isinstance(row, dict):
-            raise BadInputError(f"{path}: line {place} is no JSON object, whose members are columns", code="not-json")
+            text = f"{path}: line {place} is no JSON object, whose members are columns"
+            raise BadInputError(text, hints, code="not-json")
         rows.append(row)
     names = list(dict.fromkeys(chain(*rows)))
     taken = [name for name in names if wanted is None or name in wanted]

@@ -144,9 +144,9 @@ def test_an_output_is_not_called_what_it_does_not_hold(name: str, of_parquet: bo
             require_fitting_name(Path(name), is_parquet=is_parquet)
 
 
-@pytest.mark.parametrize("name", ["a.csv.Z", "a.zip", "a.parquet.br", "a.tgz"])
+@pytest.mark.parametrize("name", ["a.csv.Z", "a.zip", "a.parquet.br", "a.tgz", "a.xlsx", "a.Avro"])
 @pytest.mark.parametrize("is_parquet", [False, True])
 def test_an_output_is_not_called_compressed_as_no_sort_writes(name: str, is_parquet: bool) -> None:
     """It would be plain text under that name."""
-    with pytest.raises(BadInputError, match=r"no sort writes \.(Z|zip|br|tgz); text may be \.gz, \.zst"):
+    with pytest.raises(BadInputError, match=r"no sort writes \.\w+; (text may be \.gz, \.zst|tables may be \.csv)"):
         require_fitting_name(Path(name), is_parquet=is_parquet)

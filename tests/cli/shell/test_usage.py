@@ -20,6 +20,9 @@ from planner.schemas.wrong_words import OPTIONS_MEANT
     ("words", "sentence"),
     [
         ("generate 300MB test.dat", "planner generate --size 300MB input.dat"),
+        ("run plan.json", "planner cluster up PLAN.json"),
+        ("simulate plan.json", "give the options of the plan"),
+        ("explain plan.json", "planner report PLAN.json shows a kept plan"),
         ("cluster list", "Did you mean: planner cluster status"),
         ("cluster rm r1", "Did you mean: planner cluster down"),
         ("cluster dwn", "Did you mean 'down'"),

@@ -25,7 +25,7 @@ from planner.clouds.calls.azure import (
 from planner.clouds.calls.codes import rule_of
 from planner.clouds.calls.facts import table_of
 from planner.clouds.calls.http import get_text
-from planner.clouds.calls.reading import CallFailure, sdk
+from planner.clouds.calls.reading import sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import PassingError, RefusedCallError, StillInUseError, call_translating_errors
 from planner.config.cloud_defaults import default_account
@@ -74,10 +74,7 @@ def require_access() -> None:
         return  # the address takes no token
     scopes = access.arguments.get("credential_scopes", [_SCOPE])
     call_translating_errors(
-        lambda: access.credentials.get_token(*scopes),
-        what="Azure",
-        failure_of=failure_of,
-        meaning_of=lambda failure: meaning_of(failure.code, failure.text, status=failure.status, what="Azure"),
+        lambda: access.credentials.get_token(*scopes), what="Azure", failure_of=failure_of, meaning_of=meaning_of
     )
 
 
@@ -303,11 +300,11 @@ class LiveArm:
         call names something new, which Azure may not know yet, or not have ready.
         """
 
-        def meaning(failure: CallFailure) -> PlannerError:
-            error = meaning_of(failure.code, failure.text, status=failure.status, what=what)
-            if fresh and (failure.code in _NOT_YET or rule_of("azure", failure.code, "").meaning == "gone"):
+        def meaning(code: str, text: str, *, status: int, what: str) -> PlannerError:
+            error = meaning_of(code, text, status=status, what=what)
+            if fresh and (code in _NOT_YET or rule_of("azure", code, "").meaning == "gone"):
                 return PassingError(error.message)
-            if not fresh and failure.status == _CONFLICT and type(error) is RefusedCallError:
+            if not fresh and status == _CONFLICT and type(error) is RefusedCallError:
                 return StillInUseError(error.message)  # take-down goes on trying whatever the reason
             return error
 

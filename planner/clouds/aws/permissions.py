@@ -39,11 +39,18 @@ _DRY_RUN_PASSED: Final = "DryRunOperation"
 
 _OF_A_NETWORK: Final = ("vpc", "subnet", "internet_gateway", "route", "vpc_endpoint")
 """Words in the names of calls that make or remove a run's own network."""
+_OF_STAGING: Final = ("vpc_endpoint",)
 
 
 def all_writes() -> dict[str, dict[str, Any]]:
     """Return every changing call that runs make, each with a request that passes the SDK's own checks."""
-    return {**facts_of("aws")["writes"], **facts_of("aws")["staging_writes"]}
+    deletions = {
+        resource_type.deletion: resource_type.deletion_of(
+            f"{resource_type.prefix}-{_NOTHING}" if resource_type.prefix else "planner-dry-run"
+        )
+        for resource_type in resource_types().values()
+    }
+    return facts_of("aws")["writes"] | deletions
 
 
 def _reads() -> dict[str, dict[str, Any]]:
@@ -56,9 +63,8 @@ def _reads() -> dict[str, dict[str, Any]]:
 
 def writes_of(order: Order) -> dict[str, dict[str, Any]]:
     """Return the changing calls of an order's run: fewer where its network exists."""
-    calls = all_writes() if order.staging else facts_of("aws")["writes"]
-    own = not order.subnet
-    return {name: request for name, request in calls.items() if own or not any(of in name for of in _OF_A_NETWORK)}
+    left_out = (_OF_A_NETWORK if order.subnet else ()) + (() if order.staging else _OF_STAGING)
+    return {name: request for name, request in all_writes().items() if not any(of in name for of in left_out)}
 
 
 _NOTHING: Final = f"{0:017}"

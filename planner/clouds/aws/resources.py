@@ -41,6 +41,10 @@ class ResourceType:
     tags: str = "Tags"
     prefix: str = ""
 
+    def deletion_of(self, id: str) -> dict[str, Any]:
+        """Return the parameters of the call that deletes the resource with an id: some calls take several."""
+        return {f"{self.id}s": [id]} if self.deletion.endswith("s") else {self.id: id}
+
 
 def resource_types() -> Mapping[str, ResourceType]:
     """Return the types of resources that a run may have, by the planner's name."""
@@ -172,11 +176,7 @@ def _delete_one(ec2: Service, resource: Resource) -> None:
     resource_type = _type_of(resource.kind)
     if resource.kind == "internet-gateway":
         _detach(ec2, resource.id)
-    if resource.kind == "vpc-endpoint":
-        ec2.call(resource_type.deletion, VpcEndpointIds=[resource.id])
-        return
-    named: dict[str, Any] = {resource_type.id: resource.id}
-    ec2.call(resource_type.deletion, **named)
+    ec2.call(resource_type.deletion, **resource_type.deletion_of(resource.id))
 
 
 def _detach(ec2: Service, gateway: str) -> None:

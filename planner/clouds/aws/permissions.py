@@ -50,7 +50,7 @@ def all_writes() -> dict[str, dict[str, Any]]:
         )
         for resource_type in resource_types().values()
     }
-    return facts_of("aws")["writes"] | deletions
+    return {**facts_of("aws")["writes"], **deletions}
 
 
 def _reads() -> dict[str, dict[str, Any]]:

@@ -17,7 +17,7 @@ from planner.measurement.instruments.machine import LocalMachine
 def measured_question(
     machine: LocalMachine, run: EmulatedRun, folder: Path, *, network_bytes_per_s: float, engine: Engine
 ) -> Question:
-    """Return the question to plan: as `question_for`, with the CPU work and the sample of an engine if it is measured."""
+    """Return the question to plan: as `question_for`, with a measured engine's CPU work and sample."""
     if engine.sizes is None:
         return question_for(machine, run, folder, network_bytes_per_s=network_bytes_per_s)
     share = replace(machine, vcpu=machine.vcpu / run.nodes)

@@ -29,12 +29,13 @@ from typing import Any, Final
 
 import psutil
 from engine_trials import PhaseCost, Shape, cluster_of, generated, sorted_once
+from measured_question import measured_question
 from sales_inputs import FORMS, sales
 from sort_disk import sort_disk
 
 from planner.clusters.emulated.network_trial import measure_links, payload_bytes_per_s
 from planner.clusters.emulated.ray import EmulatedRay
-from planner.clusters.emulated.run import EmulatedRun, question_for
+from planner.clusters.emulated.run import EmulatedRun
 from planner.clusters.ray.driver_session import Session
 from planner.cost_model.model_reader import load_engine
 from planner.distributed_sort.dataset.dataset import Dataset
@@ -98,7 +99,9 @@ def predicted(
     )
     with TemporaryDirectory() as folder:
         rate, measured = network_bytes_per_s, load_engine(engine)
-        best = require_best(question_for(machine, run, Path(folder), network_bytes_per_s=rate, engine=measured).plan())
+        best = require_best(
+            measured_question(machine, run, Path(folder), network_bytes_per_s=rate, engine=measured).plan()
+        )
     phases = {phase.name: (phase.time_s, phase.bottleneck) for phase in best.phases}
     return {"expected_s": best.time_s.expected, "p95_s": best.time_s.p95, "phases": phases}
 

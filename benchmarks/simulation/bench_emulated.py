@@ -23,9 +23,10 @@ sys.path.insert(0, str(CLUSTER))  # the shapes of the runs
 
 from bench_engine_predictions import MODELS  # noqa: E402
 from engine_trials import Shape  # noqa: E402
+from measured_question import measured_question  # noqa: E402
 
 from planner.clusters.emulated.network_trial import payload_bytes_per_s  # noqa: E402
-from planner.clusters.emulated.run import EmulatedRun, Question, question_for  # noqa: E402
+from planner.clusters.emulated.run import EmulatedRun, Question  # noqa: E402
 from planner.clusters.emulated.sort_trial import SAMPLE  # noqa: E402
 from planner.cost_model.model import CostModel  # noqa: E402
 from planner.cost_model.model_reader import load_engine  # noqa: E402
@@ -93,7 +94,9 @@ def question(run: OwnRun) -> Question:
     )
     rate = max(run.links_bytes_per_s)
     with TemporaryDirectory() as folder:
-        asked = question_for(run.machine, emulated, Path(folder), network_bytes_per_s=rate, engine=load_engine("ray"))
+        asked = measured_question(
+            run.machine, emulated, Path(folder), network_bytes_per_s=rate, engine=load_engine("ray")
+        )
     return replace(asked, model=_from_memory(asked.model))
 
 

@@ -120,10 +120,10 @@ def call_translating_errors(
     *,
     what: str,
     failure_of: Callable[[Exception], CallFailure | None],
-    meaning_of: Callable[[CallFailure], PlannerError],
+    meaning_of: Callable[..., PlannerError],
 ) -> T:
-    """Make a call and raise what its failure means: `meaning_of` it if the cloud gave a code; account failures deny
-    all.
+    """Make a call and raise what its failure means: `meaning_of(code, text, status=..., what=...)` if the cloud gave a
+    code; account failures deny all.
     """
     try:
         return call()
@@ -134,7 +134,7 @@ def call_translating_errors(
         if failure.hints:
             raise PermissionDeniedError(failure.text, failure.hints) from error
         if failure.code:
-            meant = meaning_of(failure)
+            meant = meaning_of(failure.code, failure.text, status=failure.status, what=what)
             if isinstance(meant, PassingError):
                 meant.wait_s = failure.wait_s
             raise meant from error

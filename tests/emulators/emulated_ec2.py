@@ -14,7 +14,7 @@ from emulated_cloud import QUICK, EmulatedCloud, Ended, served, write_plan
 from fault_proxy import Answer, ProxiedRequest, ec2_error
 
 from planner.api.recommend import recommend
-from planner.clouds.aws.permissions import STAGING_WRITES, WRITES, action_of
+from planner.clouds.aws.permissions import action_of, all_writes
 from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 
 LEFTOVERS_ONLY = {"DeleteVolume", "DeleteNetworkInterface"}
@@ -46,7 +46,7 @@ class EmulatedEc2(EmulatedCloud):
         "volume": 4,
         "network-interface": 4,
     }
-    writes = frozenset(action_of(name).removeprefix("ec2:") for name in WRITES | STAGING_WRITES) - LEFTOVERS_ONLY
+    writes = frozenset(action_of(name).removeprefix("ec2:") for name in all_writes()) - LEFTOVERS_ONLY
     building = frozenset(name for name in writes if not name.startswith(("Delete", "Detach", "Terminate"))) - FIRST
 
     def environment(self) -> dict[str, str]:

@@ -88,7 +88,7 @@ class LiveService:
                 lambda: dict(getattr(self._client, operation)(**request)),
                 what=what,
                 failure_of=failure_of,
-                meaning_of=lambda failure: meaning_of(failure.code, failure.text, what=what),
+                meaning_of=meaning_of,
             )
         except PassingError as error:
             if repeatable or error.untouched:
@@ -122,12 +122,7 @@ def require_credentials() -> Any:
         credentials.get_frozen_credentials()
         return credentials
 
-    return call_translating_errors(
-        found,
-        what="AWS",
-        failure_of=failure_of,
-        meaning_of=lambda failure: meaning_of(failure.code, failure.text, what="AWS"),
-    )
+    return call_translating_errors(found, what="AWS", failure_of=failure_of, meaning_of=meaning_of)
 
 
 def _stated_end() -> datetime | None:
@@ -160,7 +155,7 @@ def is_of_a_run(error: BaseException) -> bool:
     return isinstance(error, NotFoundError) and error.cloud_code.startswith(_OF_A_RUN)
 
 
-def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
+def meaning_of(code: str, message: str, *, status: int = 0, what: str) -> PlannerError:
     """Return the error to raise for an AWS error code; `what` names the request and its target."""
     plain = code.removeprefix("Server.").removeprefix("Client.")  # prefixes of codes in EC2's reference
-    return errors.meaning_of("aws", plain, message, what=what, shown=code)
+    return errors.meaning_of("aws", plain, message, status=status, what=what, shown=code)

@@ -21,12 +21,6 @@ _UNKNOWN: Final = {
     "describe_instance_type_offerings",
     "describe_capacity_reservations",
 }
-_LISTINGS: Final = {
-    resource_type.listing: resource_kind for resource_kind, resource_type in resources.RESOURCE_TYPES.items()
-}
-_DELETIONS: Final = {
-    resource_type.deletion: resource_kind for resource_kind, resource_type in resources.RESOURCE_TYPES.items()
-}
 _CREATIONS: Final = {
     "create_vpc": "vpc",
     "create_internet_gateway": "internet-gateway",
@@ -47,7 +41,7 @@ class DryRun:
     def __init__(self, *, ask: Service | None = None) -> None:
         self.ask = ask
         self.requests: list[PlannedRequest] = []
-        self.made: dict[str, list[dict[str, Any]]] = {resource_kind: [] for resource_kind in resources.RESOURCE_TYPES}
+        self.made: dict[str, list[dict[str, Any]]] = {kind: [] for kind in resources.resource_types()}
         self.numbers = count(1)
 
     def connect(self, name: str, region: str) -> Service:
@@ -70,10 +64,12 @@ class _DryRunService:
             self._dry_run.made["internet-gateway"][-1]["Attachments"] = [{"VpcId": request["VpcId"]}]
         if operation in _CREATIONS:
             return self._create(_CREATIONS[operation], request)
-        if operation in _DELETIONS:
-            self._delete(_DELETIONS[operation], request)
-        listed = _LISTINGS.get(operation)
-        return {resources.RESOURCE_TYPES[listed].list_key: self._dry_run.made[listed]} if listed else {}
+        for resource_kind, resource_type in resources.resource_types().items():
+            if operation == resource_type.deletion:
+                self._delete(resource_kind, request)
+            if operation == resource_type.listing:
+                return {resource_type.list_key: self._dry_run.made[resource_kind]}
+        return {}
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
         """See Service."""
@@ -92,7 +88,7 @@ class _DryRunService:
         self._dry_run.requests.append(planned)
 
     def _create(self, resource_kind: str, request: dict[str, Any]) -> dict[str, Any]:
-        name = resources.RESOURCE_TYPES[resource_kind].id
+        name = resources.resource_types()[resource_kind].id
         made = {name: request.get(name) or self._id(name), "Tags": _tags(request)}
         self._dry_run.made[resource_kind].append(made)
         return made
@@ -113,7 +109,7 @@ class _DryRunService:
 
     def _delete(self, resource_kind: str, request: dict[str, Any]) -> None:
         gone = {name for value in request.values() for name in (value if isinstance(value, list) else [value])}
-        name = resources.RESOURCE_TYPES[resource_kind].id
+        name = resources.resource_types()[resource_kind].id
         self._dry_run.made[resource_kind] = [
             made for made in self._dry_run.made[resource_kind] if made[name] not in gone
         ]

@@ -88,7 +88,7 @@ class RunNetwork:
         tagged = {**request, "TagSpecifications": [self.tags(resource_kind, name)]}
         answer = self.ec2.call(operation, repeatable=False, fresh=True, **tagged)
         by_name = resource_kind in _NAMED_KINDS
-        id_ = self.full_name(name) if by_name else _id_in(answer, resources.RESOURCE_TYPES[resource_kind].id)
+        id_ = self.full_name(name) if by_name else _id_in(answer, resources.resource_types()[resource_kind].id)
         self.ids[resource_kind, name] = id_
         made = Resource(kind=resource_kind, id=id_, region=self.ec2.region, run=self.order.run, name=name)
         self.journal.made(made)

@@ -19,7 +19,8 @@ from planner.clouds.aws.client import Service, is_of_a_run
 from planner.clouds.aws.dry_run import DryRun
 from planner.clouds.aws.instances import described_reservation, identity_request, image_of, launch, zones_of
 from planner.clouds.aws.network import RunNetwork, described_subnet, prepare
-from planner.clouds.aws.resources import RESOURCE_TYPES
+from planner.clouds.aws.resources import resource_types
+from planner.clouds.calls.facts import facts_of
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import (
     NoCapacityError,
@@ -30,80 +31,42 @@ from planner.clouds.cloud_errors import (
 )
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import Unnoted
-from planner.clouds.protocol import ANYWHERE, NETWORK, NODES_SUBNET, Finding, Place
+from planner.clouds.protocol import Finding, Place
 from planner.errors import BadInputError, PlannerError, ProviderRefusedError
 
-_VPC: Final = {"VpcId": "vpc-00000000000000000"}
-_GROUP: Final = {"GroupId": "sg-00000000000000000"}
-_ANY: Final = {"IpPermissions": [{"IpProtocol": "-1"}]}
-_GATEWAY: Final = {"InternetGatewayId": "igw-00000000000000000"}
-_TABLE: Final = {"RouteTableId": "rtb-00000000000000000"}
-_SUBNET: Final = {"SubnetId": "subnet-00000000000000000"}
 _DRY_RUN_PASSED: Final = "DryRunOperation"
 """EC2's error code for a dry run that would have succeeded."""
 
-WRITES: Final[dict[str, dict[str, Any]]] = {
-    "create_vpc": {"CidrBlock": NETWORK},
-    "create_subnet": _VPC | {"CidrBlock": NODES_SUBNET},
-    "create_internet_gateway": {},
-    "attach_internet_gateway": _GATEWAY | _VPC,
-    "create_route_table": _VPC,
-    "create_route": _TABLE | {"DestinationCidrBlock": ANYWHERE} | {"GatewayId": _GATEWAY["InternetGatewayId"]},
-    "associate_route_table": _TABLE | _SUBNET,
-    "create_security_group": {"GroupName": "planner-dry-run", "Description": "never made"},
-    "authorize_security_group_ingress": _GROUP | _ANY,
-    "authorize_security_group_egress": _GROUP | _ANY,
-    "revoke_security_group_egress": _GROUP | _ANY,
-    "import_key_pair": {"KeyName": "planner-dry-run", "PublicKeyMaterial": b""},
-    "create_placement_group": {"GroupName": "planner-dry-run", "Strategy": "cluster"},
-    "run_instances": {"ImageId": "ami-00000000000000000", "MinCount": 1, "MaxCount": 1},
-    "terminate_instances": {"InstanceIds": ["i-00000000000000000"]},
-    "delete_volume": {"VolumeId": "vol-00000000000000000"},
-    "delete_network_interface": {"NetworkInterfaceId": "eni-00000000000000000"},
-    "delete_placement_group": {"GroupName": "planner-dry-run"},
-    "delete_key_pair": {"KeyName": "planner-dry-run"},
-    "delete_subnet": _SUBNET,
-    "delete_route_table": _TABLE,
-    "delete_security_group": _GROUP,
-    "detach_internet_gateway": _GATEWAY | _VPC,
-    "delete_internet_gateway": _GATEWAY,
-    "delete_vpc": _VPC,
-}
-"""Changing calls, each with the smallest request that passes the SDK's own checks; creating calls use it where a
-launch's own requests are unknown.
-"""
-
-STAGING_WRITES: Final[dict[str, dict[str, Any]]] = {
-    "create_vpc_endpoint": _VPC | {"ServiceName": "com.amazonaws.us-east-1.s3"},
-    "delete_vpc_endpoints": {"VpcEndpointIds": ["vpce-00000000000000000"]},
-}
-
 _OF_A_NETWORK: Final = ("vpc", "subnet", "internet_gateway", "route", "vpc_endpoint")
 """Words in the names of calls that make or remove a run's own network."""
+_OF_STAGING: Final = ("vpc_endpoint",)
 
-READS: Final[dict[str, dict[str, Any]]] = {resource_type.listing: {} for resource_type in RESOURCE_TYPES.values()} | {
-    "get_console_output": {"InstanceId": "i-00000000000000000"}
-}
-"""Reading calls that take-down needs, since an account that may not list a kind could launch and never confirm its
-removal; and the console, which shows the head's host keys.
-"""
+
+def all_writes() -> dict[str, dict[str, Any]]:
+    """Return every changing call that runs make, each with a request that passes the SDK's own checks."""
+    deletions = {
+        resource_type.deletion: resource_type.deletion_of(
+            f"{resource_type.prefix}-{_NOTHING}" if resource_type.prefix else "planner-dry-run"
+        )
+        for resource_type in resource_types().values()
+    }
+    return {**facts_of("aws")["writes"], **deletions}
+
+
+def _reads() -> dict[str, dict[str, Any]]:
+    """Return the reading calls that take-down needs, since an account that may not list a kind could launch and never
+    confirm its removal; and the console, which shows the head's host keys.
+    """
+    listings: dict[str, dict[str, Any]] = {resource_type.listing: {} for resource_type in resource_types().values()}
+    return listings | {"get_console_output": {"InstanceId": "i-00000000000000000"}}
 
 
 def writes_of(order: Order) -> dict[str, dict[str, Any]]:
     """Return the changing calls of an order's run: fewer where its network exists."""
-    calls = WRITES | (STAGING_WRITES if order.staging else {})
-    own = not order.subnet
-    return {name: request for name, request in calls.items() if own or not any(of in name for of in _OF_A_NETWORK)}
+    left_out = (_OF_A_NETWORK if order.subnet else ()) + (() if order.staging else _OF_STAGING)
+    return {name: request for name, request in all_writes().items() if not any(of in name for of in left_out)}
 
 
-_MADE_UP: Final = {
-    "VpcId": "vpc",
-    "SubnetId": "subnet",
-    "GroupId": "sg",
-    "RouteTableId": "rtb",
-    "InternetGatewayId": "igw",
-    "VpcEndpointId": "vpce",
-}
 _NOTHING: Final = f"{0:017}"
 """Number in a made-up id."""
 _OF_KEY: Final = re.compile(r"\((InvalidKey(Pair)?\.Format|MissingParameter|InvalidParameterValue)\)")
@@ -125,7 +88,7 @@ def launch_requests(ec2: Service, order: Order, choice: ClusterOffer) -> Iterato
             prepare(network, place)
             launch(network, place, machines=choice.machines, head=True, round=0)
     for request in pretended.requests:
-        if request.operation in WRITES | STAGING_WRITES:
+        if request.operation in all_writes():
             asked = {key: value for key, value in request.parameters.items() if key != "ClientToken"}
             yield request.operation, _with_ids(asked)
 
@@ -145,7 +108,8 @@ def _with_ids(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_ids(item) for item in value]
     match = re.fullmatch(r"<(\w+) \d+>", value) if isinstance(value, str) else None
-    return f"{_MADE_UP[match[1]]}-{_NOTHING}" if match else value
+    prefixes = {resource_type.id: resource_type.prefix for resource_type in resource_types().values()}
+    return f"{prefixes[match[1]]}-{_NOTHING}" if match else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +132,7 @@ def _refusals(ec2: Service, order: Order) -> _Refusals:
         (number, *asked) for number, choice in enumerate(order.choices) for asked in launch_requests(ec2, order, choice)
     ]
     asked = {operation for _, operation, _ in launch}
-    calls = [(-1, name, least) for name, least in (READS | writes_of(order)).items() if name not in asked] + launch
+    calls = [(-1, name, least) for name, least in (_reads() | writes_of(order)).items() if name not in asked] + launch
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = list(pool.map(lambda call: _refusal(ec2, *call[1:]), calls))
     refused = [(*call[:2], refusal) for call, refusal in zip(calls, answers, strict=True) if refusal is not None]

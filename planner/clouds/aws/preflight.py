@@ -23,6 +23,7 @@ from planner.clouds.aws.instances import (
 )
 from planner.clouds.aws.network import described_subnet
 from planner.clouds.aws.permissions import denied_conditions, identity_finding, permission_finding
+from planner.clouds.calls.facts import facts_of
 from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import AnswerCache, PreflightLog
@@ -196,7 +197,7 @@ class _Checks:
             return True
         ec2, quotas = self.connect("ec2", region), self.connect("service-quotas", region)
         suffices = True
-        for name, (code, listing, key) in _NETWORK_QUOTAS.items():
+        for name, (code, listing, key) in facts_of("aws")["quotas"]["network"].items():
             quota, used = quota_value(quotas, code, service="vpc"), sum(1 for _ in ec2.items(listing, key))
             free = "not known" if quota is None else f"{quota - used:g} of {quota:g} free"
             is_enough = None if quota is None else quota - used >= 1
@@ -337,39 +338,13 @@ def spot_price_now(ec2: Service, *, instance_type: str, now: datetime) -> float 
 
 
 _SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
-_NETWORK_QUOTAS: Final = {
-    "networks": ("L-F678F1CE", "describe_vpcs", "Vpcs"),
-    "internet gateways": ("L-A4707A72", "describe_internet_gateways", "InternetGateways"),
-}
-"""Code of each quota of a run's own network, and the call that lists what counts towards it."""
-_STANDARD: Final = "L-1216C47A"
-_BY_FAMILY: Final = {
-    "dl": "L-6E869C2A",
-    "f": "L-74FC7D96",
-    "g": "L-DB2E81BA",
-    "gr": "L-DB2E81BA",
-    "hpc": "L-F7808C92",
-    "inf": "L-1945791B",
-    "p": "L-417A185B",
-    "trn": "L-2C3B7624",
-    "u": "L-43DA4232",
-    "vt": "L-DB2E81BA",
-    "x": "L-7295265B",
-}
-_STANDARD_SPOT: Final = "L-34B43A08"
-_SPOT_BY_FAMILY: Final = {"g": "L-3819A6DF", "gr": "L-3819A6DF", "p": "L-7212CCBC", "vt": "L-3819A6DF"}
 _CREATE_SPOT_ROLE: Final = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
-_OWN_SPOT_QUOTA: Final = frozenset({"dl", "f", "hpc", "inf", "trn", "u", "x"})
-"""Families whose spot instances do not count as standard ones, and whose quota codes are not included here."""
 
 
 def quota_code(instance_type: str, *, spot: bool = False) -> str | None:
     """Return the Service Quotas code of the limit of a type's family; None where unknown."""
-    match = re.match(r"[a-z]+", instance_type)
-    family = match.group() if match else ""
-    if spot:
-        return None if family in _OWN_SPOT_QUOTA else _SPOT_BY_FAMILY.get(family, _STANDARD_SPOT)
-    return _BY_FAMILY.get(family, _STANDARD)
+    codes, match = facts_of("aws")["quotas"]["spot" if spot else "on-demand"], re.match(r"[a-z]+", instance_type)
+    return codes.get(match.group() if match else "", codes[""]) or None
 
 
 def quota_vcpus(quotas: Service, instance_type: str, *, spot: bool = False) -> float | None:

@@ -11,7 +11,8 @@ from planner.clouds.aws.client import Connect, LiveService, Service, require_cre
 from planner.clouds.aws.dry_run import DryRun
 from planner.clouds.aws.network import RunNetwork
 from planner.clouds.aws.preflight import preflight
-from planner.clouds.aws.resources import STAGES, delete, find, holders, look_up, terminate
+from planner.clouds.aws.resources import delete, find, holders, look_up, terminate
+from planner.clouds.calls.facts import facts_of
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
 from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
@@ -33,11 +34,11 @@ class AwsProvider:
 
     cloud = "aws"
     account_setting = "AWS_PROFILE"
-    stages: tuple[tuple[str, ...], ...] = STAGES
     tied_to_zone = frozenset({"instance", "volume", "network-interface", "subnet"})
     unknown_zone = "<zone of {region}>"
 
     def __init__(self, *, policy: RetryPolicy, connect: Connect | None = None) -> None:
+        self.stages: tuple[tuple[str, ...], ...] = tuple(map(tuple, facts_of("aws")["stages"]))
         self._policy = policy
         self._connect: Connect = lru_cache(maxsize=None)(connect or self._live)
 

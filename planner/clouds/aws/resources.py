@@ -6,23 +6,16 @@ A run's resources are found by their tag, which the creating call includes. Stag
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.clouds.aws.client import Service
+from planner.clouds.calls.facts import facts_of, table_of
 from planner.clouds.cloud_errors import NotFoundError, PermissionDeniedError, StillInUseError
 from planner.clouds.protocol import Resource, delete_each, require_named
 
-STAGES: Final = (
-    ("instance",),
-    ("volume", "network-interface", "vpc-endpoint"),
-    ("placement-group", "key-pair", "subnet"),
-    ("route-table", "security-group"),
-    ("internet-gateway",),
-    ("vpc",),
-)
 MOST_PER_CALL: Final = 1000
 """Most instances in one TerminateInstances call."""
 
@@ -37,78 +30,30 @@ _GONE: Final = frozenset({"terminated", "deleted"})
 class ResourceType:
     """The call that lists a type, the key of its answer, the key of an item's id, and the call that deletes one.
 
-    `state` and `tags` are the keys of an item's state, '' for a type without, and of its tags.
+    `state` and `tags` are the keys of an item's state, '' for a type without, and of its tags; `prefix` begins an id.
     """
 
     listing: str
     list_key: str
     id: str
     deletion: str
-    state: str
-    tags: str
+    state: str = ""
+    tags: str = "Tags"
+    prefix: str = ""
+
+    def deletion_of(self, id: str) -> dict[str, Any]:
+        """Return the parameters of the call that deletes the resource with an id: some calls take several."""
+        return {f"{self.id}s": [id]} if self.deletion.endswith("s") else {self.id: id}
 
 
-_TYPES: Final = (
-    # Type, listing, key of the listing's items, key of an item's id, deletion, key of an item's state.
-    ("instance", "describe_instances", "Reservations", "InstanceId", "terminate_instances", "State"),
-    ("volume", "describe_volumes", "Volumes", "VolumeId", "delete_volume", "State"),
-    (
-        "network-interface",
-        "describe_network_interfaces",
-        "NetworkInterfaces",
-        "NetworkInterfaceId",
-        "delete_network_interface",
-        "Status",
-    ),
-    ("vpc-endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", "delete_vpc_endpoints", "State"),
-    ("placement-group", "describe_placement_groups", "PlacementGroups", "GroupName", "delete_placement_group", "State"),
-    ("key-pair", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair", ""),
-    ("subnet", "describe_subnets", "Subnets", "SubnetId", "delete_subnet", "State"),
-    ("route-table", "describe_route_tables", "RouteTables", "RouteTableId", "delete_route_table", ""),
-    ("security-group", "describe_security_groups", "SecurityGroups", "GroupId", "delete_security_group", ""),
-    (
-        "internet-gateway",
-        "describe_internet_gateways",
-        "InternetGateways",
-        "InternetGatewayId",
-        "delete_internet_gateway",
-        "",
-    ),
-    ("vpc", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc", "State"),
-)
-RESOURCE_TYPES: Final = {
-    name: ResourceType(
-        listing=listing,
-        list_key=list_key,
-        id=id_key,
-        deletion=deletion,
-        state=state,
-        tags="TagSet" if name == "network-interface" else "Tags",
-    )
-    for name, listing, list_key, id_key, deletion, state in _TYPES
-}
-_ANY_TYPE: Final = RESOURCE_TYPES | {
-    name: ResourceType(listing=listing, list_key=list_key, id=id_key, deletion=deletion, state=state, tags="Tags")
-    for name, listing, list_key, id_key, deletion, state in (
-        ("network-acl", "describe_network_acls", "NetworkAcls", "NetworkAclId", "delete_network_acl", ""),
-        ("nat-gateway", "describe_nat_gateways", "NatGateways", "NatGatewayId", "delete_nat_gateway", "State"),
-    )
-}
-"""Types that others may put into a run's network, too."""
-_IN_NETWORK: Final = (
-    "instance", "nat-gateway", "vpc-endpoint", "network-interface", "subnet", "route-table", "network-acl",
-    "security-group",
-)  # fmt: skip
-_HOLDERS: Final = {
-    "vpc": (*((name, "vpc-id") for name in _IN_NETWORK), ("internet-gateway", "attachment.vpc-id")),
-    "subnet": tuple((name, "subnet-id") for name in ("instance", "nat-gateway", "network-interface")),
-    "security-group": (
-        ("network-interface", "group-id"),
-        ("security-group", "ip-permission.group-id"),
-        ("security-group", "egress.ip-permission.group-id"),
-    ),
-}
-"""What may keep a resource in use, with the filter that finds it."""
+def resource_types() -> Mapping[str, ResourceType]:
+    """Return the types of resources that a run may have, by the planner's name."""
+    return table_of("aws", "resource_types", ResourceType)
+
+
+def _type_of(resource_kind: str) -> ResourceType:
+    """Return a type, also one that only others put into a run's network."""
+    return resource_types().get(resource_kind) or table_of("aws", "other_types", ResourceType)[resource_kind]
 
 
 def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
@@ -123,7 +68,7 @@ def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple
 def look_up(ec2: Service, resources: Sequence[Resource]) -> Iterator[Resource]:
     """Yield those of some resources of one kind that exist, looked up by id. AWS reads a key named `*` as a pattern."""
     resource_kind, ids = resources[0].kind, {resource.id for resource in resources}
-    by_id = _hyphenated(RESOURCE_TYPES[resource_kind].id)
+    by_id = _hyphenated(_type_of(resource_kind).id)
     for start in range(0, len(resources), _MOST_VALUES):
         named = {"Name": by_id, "Values": [resource.id for resource in resources[start : start + _MOST_VALUES]]}
         yield from (found for found, _ in _described(ec2, resource_kind, named) if found.id in ids)
@@ -135,7 +80,7 @@ def _hyphenated(name: str) -> str:
 
 def _described(ec2: Service, resource_kind: str, chosen: dict[str, Any]) -> Iterator[tuple[Resource, dict[str, Any]]]:
     live = [{"Name": "instance-state-name", "Values": _LIVE_INSTANCES}] if resource_kind == "instance" else []
-    resource_type = _ANY_TYPE[resource_kind]
+    resource_type = _type_of(resource_kind)
     filters = {"Filter" if resource_kind == "nat-gateway" else "Filters": [chosen, *live]}
     for item in ec2.items(resource_type.listing, resource_type.list_key, **filters):
         for description in item["Instances"] if resource_kind == "instance" else [item]:
@@ -156,7 +101,8 @@ def holders(ec2: Service, resources: Sequence[Resource]) -> Iterator[str]:
     shows it where a service of AWS must.
     """
     for resource in resources:
-        for resource_kind, filter_name in _HOLDERS.get(resource.kind, ()):
+        filters = facts_of("aws")["holders"].get(resource.kind, {})
+        for filter_name, resource_kind in [(name, kind) for name, kinds in filters.items() for kind in kinds]:
             within = {"Name": filter_name, "Values": [resource.id]}
             with suppress(PermissionDeniedError):  # the least policy may be older
                 for found, description in _described(ec2, resource_kind, within):
@@ -178,7 +124,7 @@ def _goes_with_another(resource_kind: str, description: dict[str, Any]) -> bool:
 
 def _command(resource_kind: str, id: str, description: dict[str, Any], *, region: str) -> str:
     """Return the command that deletes a resource, or shows whose it is if a service of AWS has made it."""
-    resource_type = _ANY_TYPE[resource_kind]
+    resource_type = _type_of(resource_kind)
     is_managed = resource_kind in ("network-interface", "vpc-endpoint") and description.get("RequesterManaged")
     operation = resource_type.listing if is_managed else resource_type.deletion
     option = _hyphenated(resource_type.id) + "s" * operation.endswith("s")
@@ -187,7 +133,7 @@ def _command(resource_kind: str, id: str, description: dict[str, Any], *, region
 
 def tags_of(description: dict[str, Any], resource_kind: str) -> dict[str, str]:
     """Return the tags in AWS's description of a resource of a kind."""
-    return {tag["Key"]: tag["Value"] for tag in description.get(_ANY_TYPE[resource_kind].tags, [])}
+    return {tag["Key"]: tag["Value"] for tag in description.get(_type_of(resource_kind).tags, [])}
 
 
 def delete(ec2: Service, resources: Sequence[Resource]) -> None:
@@ -227,14 +173,10 @@ def _terminate(ec2: Service, ids: list[str]) -> StillInUseError | None:
 
 
 def _delete_one(ec2: Service, resource: Resource) -> None:
-    resource_type = RESOURCE_TYPES[resource.kind]
+    resource_type = _type_of(resource.kind)
     if resource.kind == "internet-gateway":
         _detach(ec2, resource.id)
-    if resource.kind == "vpc-endpoint":
-        ec2.call(resource_type.deletion, VpcEndpointIds=[resource.id])
-        return
-    named: dict[str, Any] = {resource_type.id: resource.id}
-    ec2.call(resource_type.deletion, **named)
+    ec2.call(resource_type.deletion, **resource_type.deletion_of(resource.id))
 
 
 def _detach(ec2: Service, gateway: str) -> None:

@@ -23,8 +23,9 @@ from planner.clouds.calls.azure import (
     found_credentials,
 )
 from planner.clouds.calls.codes import rule_of
+from planner.clouds.calls.facts import table_of
 from planner.clouds.calls.http import get_text
-from planner.clouds.calls.reading import CallFailure, sdk
+from planner.clouds.calls.reading import sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import PassingError, RefusedCallError, StillInUseError, call_translating_errors
 from planner.config.cloud_defaults import default_account
@@ -73,17 +74,11 @@ def require_access() -> None:
         return  # the address takes no token
     scopes = access.arguments.get("credential_scopes", [_SCOPE])
     call_translating_errors(
-        lambda: access.credentials.get_token(*scopes),
-        what="Azure",
-        failure_of=failure_of,
-        meaning_of=lambda failure: meaning_of(failure.code, failure.text, status=failure.status, what="Azure"),
+        lambda: access.credentials.get_token(*scopes), what="Azure", failure_of=failure_of, meaning_of=meaning_of
     )
 
 
 _SCOPE: Final = "https://management.azure.com/.default"
-
-SCHEDULES_VERSION: Final = "2018-09-15"
-"""API version of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
 
 FEATURES_VERSION: Final = "2021-07-01"
 """API version of Microsoft.Features, for which they have none either."""
@@ -95,34 +90,23 @@ _FORCED: Final = "Microsoft.Compute/virtualMachines"
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
-    """The SDK's client of a type, the client's group of operations, and those that create one and list all."""
+    """The SDK's client of a type, the client's group of operations, and those that create one and list all; for what a
+    launch creates, Azure's name of the `type`, and the API `version` of its body.
+    """
 
     client: str
     operations: str
     create: str = "begin_create_or_update"
     listing: str = "list"
+    type: str = ""
+    version: str = ""
 
 
-RESOURCE_TYPES: Final = {
-    "resource-group": ResourceType(client="resource", operations="resource_groups", create="create_or_update"),
-    "network-security-group": ResourceType(client="network", operations="network_security_groups"),
-    "virtual-network": ResourceType(client="network", operations="virtual_networks"),
-    "subnet": ResourceType(client="network", operations="subnets"),
-    "network-interface": ResourceType(client="network", operations="network_interfaces"),
-    "public-address": ResourceType(client="network", operations="public_ip_addresses"),
-    "proximity-placement-group": ResourceType(
-        client="compute", operations="proximity_placement_groups", create="create_or_update"
-    ),
-    "capacity-reservation": ResourceType(
-        client="compute", operations="capacity_reservations", listing="list_by_capacity_reservation_group"
-    ),
-    "machine": ResourceType(client="compute", operations="virtual_machines"),
-    "machine-status": ResourceType(client="compute", operations="virtual_machines", listing="list_all"),
-    "provider": ResourceType(client="resource", operations="providers"),
-    "usage": ResourceType(client="compute", operations="usage"),
-    "network-usage": ResourceType(client="network", operations="usages"),
-    "size": ResourceType(client="compute", operations="resource_skus"),
-}
+def type_of(resource_kind: str) -> ResourceType:
+    """Return a type by the planner's name."""
+    return table_of("azure", "resource_types", ResourceType)[resource_kind]
+
+
 _CLIENTS: Final = {
     "compute": ("azure.mgmt.compute", "ComputeManagementClient"),
     "network": ("azure.mgmt.network", "NetworkManagementClient"),
@@ -196,7 +180,7 @@ class LiveArm:
 
     def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
         """See Arm. Azure may not know a new resource everywhere yet: not found is retried like throttling."""
-        resource_type = RESOURCE_TYPES[resource_kind]
+        resource_type = type_of(resource_kind)
         operations = self._operations(resource_type)
         polling = {"polling": False} if resource_type.create.startswith("begin_") else {}
 
@@ -211,17 +195,18 @@ class LiveArm:
     def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
         """See Arm."""
         scope = f"/subscriptions/{self.subscription}/resourceGroups/{group}"
-        path = f"{scope}/providers/Microsoft.DevTestLab/schedules/{name}"
-        resources = self._client("resource").resources
+        resource_type = type_of("schedule")
+        path = f"{scope}/providers/{resource_type.type}/{name}"
+        creating, version = self._operations(resource_type).begin_create_or_update_by_id, resource_type.version
 
         def call() -> Any:
-            return resources.begin_create_or_update_by_id(path, body, api_version=SCHEDULES_VERSION, polling=False)
+            return creating(path, body, api_version=version, polling=False)
 
         self._call_with_retry(call, what=f"creating schedule {name}", fresh=True)
 
     def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """See Arm."""
-        resource_type = RESOURCE_TYPES[resource_kind]
+        resource_type = type_of(resource_kind)
         listed = getattr(self._operations(resource_type), resource_type.listing)(*names, **options).by_page()
         while True:  # a failed page is fetched again
             page = self._call_with_retry(lambda: next(listed, None), what=f"listing {resource_kind}")
@@ -231,7 +216,7 @@ class LiveArm:
 
     def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
         """See Arm."""
-        operations = self._operations(RESOURCE_TYPES[resource_kind])
+        operations = self._operations(type_of(resource_kind))
         what = f"asking after {resource_kind} {names[-1]}"
         return dict(self._call_with_retry(lambda: _as_dict(operations.get(*names)), what=what))
 
@@ -269,7 +254,7 @@ class LiveArm:
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""
-        machines = self._operations(RESOURCE_TYPES["machine"])
+        machines = self._operations(type_of("machine"))
         return dict(
             self._call_with_retry(
                 lambda: _as_dict(machines.instance_view(group, name)), what=f"asking after machine {name}"
@@ -278,7 +263,7 @@ class LiveArm:
 
     def console(self, group: str, name: str) -> str:
         """See Arm. The log's address, which needs no other credentials, is valid for a minute."""
-        machines, what = self._operations(RESOURCE_TYPES["machine"]), f"reading the console of machine {name}"
+        machines, what = self._operations(type_of("machine")), f"reading the console of machine {name}"
 
         def asked() -> dict[str, Any]:
             return _as_dict(machines.retrieve_boot_diagnostics_data(group, name, sas_uri_expiration_time_in_minutes=1))
@@ -291,7 +276,7 @@ class LiveArm:
 
     def delete(self, resource_kind: str, *names: str) -> None:
         """See Arm."""
-        operations = self._operations(RESOURCE_TYPES[resource_kind])
+        operations = self._operations(type_of(resource_kind))
         forced = {"force_deletion_types": _FORCED} if resource_kind == "resource-group" else {}
         self._call_with_retry(
             lambda: operations.begin_delete(*names, polling=False, **forced),
@@ -315,11 +300,11 @@ class LiveArm:
         call names something new, which Azure may not know yet, or not have ready.
         """
 
-        def meaning(failure: CallFailure) -> PlannerError:
-            error = meaning_of(failure.code, failure.text, status=failure.status, what=what)
-            if fresh and (failure.code in _NOT_YET or rule_of("azure", failure.code, "").meaning == "gone"):
+        def meaning(code: str, text: str, *, status: int, what: str) -> PlannerError:
+            error = meaning_of(code, text, status=status, what=what)
+            if fresh and (code in _NOT_YET or rule_of("azure", code, "").meaning == "gone"):
                 return PassingError(error.message)
-            if not fresh and failure.status == _CONFLICT and type(error) is RefusedCallError:
+            if not fresh and status == _CONFLICT and type(error) is RefusedCallError:
                 return StillInUseError(error.message)  # take-down goes on trying whatever the reason
             return error
 

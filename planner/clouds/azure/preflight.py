@@ -11,7 +11,7 @@ from functools import partial
 from ipaddress import ip_network
 from typing import Any, Final
 
-from planner.clouds.azure.client import Arm
+from planner.clouds.azure.client import Arm, type_of
 from planner.clouds.azure.dry_run import DryRunArm
 from planner.clouds.azure.instances import (
     capabilities,
@@ -279,17 +279,6 @@ class Prices:
         return retail_prices(region, access=self._access, watch=lambda _what, _count: None, left_out=Counter())
 
 
-_TYPES: Final = {
-    "resource-group": ("Microsoft.Resources/subscriptions/resourceGroups", "2021-04-01"),
-    "network-security-group": ("Microsoft.Network/networkSecurityGroups", "2023-09-01"),
-    "virtual-network": ("Microsoft.Network/virtualNetworks", "2023-09-01"),
-    "proximity-placement-group": ("Microsoft.Compute/proximityPlacementGroups", "2023-09-01"),
-    "machine": ("Microsoft.Compute/virtualMachines", "2023-09-01"),
-    "schedule": ("Microsoft.DevTestLab/schedules", "2018-09-15"),
-}
-"""Type and API version of a launch's resources, by the names of `Arm.create`. The version determines the form of the
-body; these parts have not changed in recent years.
-"""
 _MACHINES: Final = 2
 """One node and the head: all nodes are alike."""
 
@@ -304,9 +293,8 @@ def created(arm: Arm, order: Order, place: Place) -> Iterator[tuple[dict[str, An
     for request in pretended.requests:
         verb, _, resource_kind = request.operation.partition(" ")
         if verb == "create":
-            type_name, api_version = _TYPES[resource_kind]
-            name = request.parameters["names"][-1]
-            yield {"type": type_name, "name": name, **request.parameters["body"]}, api_version
+            created_type, name = type_of(resource_kind), request.parameters["names"][-1]
+            yield {"type": created_type.type, "name": name, **request.parameters["body"]}, created_type.version
 
 
 def policy_finding(arm: Arm, order: Order, place: Place, *, once: AnswerCache) -> Finding:

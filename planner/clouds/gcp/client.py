@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 from planner.clouds import cloud_errors as errors
 from planner.clouds.calls.gcp import PROJECT_HINT, failure_of, found_credentials, gcloud_account
-from planner.clouds.calls.reading import CallFailure, pages, sdk
+from planner.clouds.calls.reading import pages, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import NotFoundError, PassingError, call_translating_errors, worst_of
 from planner.config.cloud_defaults import default_account
@@ -57,10 +57,7 @@ def default_access() -> Access:
     """
     settings = load_settings(today=datetime.now(UTC).date()).of("gcp")
     credentials, usual = call_translating_errors(
-        lambda: found_credentials(scopes=_SCOPES),
-        what="Google Cloud",
-        failure_of=failure_of,
-        meaning_of=lambda failure: meaning_of(failure.code, failure.text, what="Google Cloud"),
+        lambda: found_credentials(scopes=_SCOPES), what="Google Cloud", failure_of=failure_of, meaning_of=meaning_of
     )
     _library()  # takes seconds to load
     project = project_named() or usual
@@ -278,13 +275,11 @@ class LiveCompute:
     def _call_with_retry(self, call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
         """Make a call until it is answered: names and request ids make every call here safe to repeat."""
 
-        def attempt() -> dict[str, Any]:
-            return call_translating_errors(call, what=what, failure_of=failure_of, meaning_of=meaning)
-
-        def meaning(failure: CallFailure) -> PlannerError:
-            return meaning_of(failure.code, failure.text, what=what)
-
-        return retry(attempt, policy=self._policy, may_pass=_is_passing)
+        return retry(
+            lambda: call_translating_errors(call, what=what, failure_of=failure_of, meaning_of=meaning_of),
+            policy=self._policy,
+            may_pass=_is_passing,
+        )
 
     def _once(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
         collection, _, verb = method.partition(".")
@@ -358,7 +353,7 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
+def meaning_of(code: str, message: str, *, status: int = 0, what: str) -> PlannerError:
     """Return the error to raise for an error of Compute Engine; `what` names the request and its target."""
     upper = _snake(code).upper()  # HTTP errors have rateLimitExceeded, operations RATE_LIMIT_EXCEEDED
-    return errors.meaning_of("gcp", upper, message, what=what)
+    return errors.meaning_of("gcp", upper, message, status=status, what=what)

@@ -7,54 +7,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from planner.clouds.calls.facts import facts_of
 from planner.clouds.gcp.client import Compute
+from planner.clouds.gcp.resources import RESOURCE_TYPES
 from planner.clouds.order import Order
 from planner.clouds.protocol import Finding
 from planner.errors import PlannerError
-
-PERMISSIONS: Final = (
-    "compute.disks.create",
-    "compute.disks.delete",
-    "compute.disks.get",
-    "compute.disks.list",
-    "compute.disks.setLabels",
-    "compute.firewalls.create",
-    "compute.firewalls.delete",
-    "compute.firewalls.get",
-    "compute.firewalls.list",
-    "compute.globalOperations.get",
-    "compute.globalOperations.list",
-    "compute.instances.create",
-    "compute.instances.delete",
-    "compute.instances.get",
-    "compute.instances.getSerialPortOutput",
-    "compute.instances.list",
-    "compute.instances.setLabels",
-    "compute.instances.setMetadata",
-    "compute.instances.setTags",
-    "compute.machineTypes.list",
-    "compute.networks.create",
-    "compute.networks.delete",
-    "compute.networks.get",
-    "compute.networks.list",
-    "compute.networks.updatePolicy",
-    "compute.projects.get",
-    "compute.regionOperations.get",
-    "compute.regions.get",
-    "compute.regions.list",
-    "compute.resourcePolicies.create",
-    "compute.resourcePolicies.delete",
-    "compute.resourcePolicies.get",
-    "compute.resourcePolicies.list",
-    "compute.resourcePolicies.use",
-    "compute.subnetworks.create",
-    "compute.subnetworks.delete",
-    "compute.subnetworks.get",
-    "compute.subnetworks.list",
-    "compute.subnetworks.use",
-    "compute.subnetworks.useExternalIp",
-    "compute.zoneOperations.get",
-)
 
 ACT_AS: Final = "iam.serviceAccounts.actAs"
 """Permission also needed where machines are launched as a service account."""
@@ -66,32 +24,27 @@ _OF_A_NETWORK: Final = frozenset(
 """Permissions not needed where the network exists."""
 
 
+def permissions() -> list[str]:
+    """Return all permissions that runs need."""
+    return [f"compute.{name}.{verb}" for name, verbs in facts_of("gcp")["permissions"].items() for verb in verbs]
+
+
 def needed_permissions(order: Order) -> list[str]:
     """Return the permissions that an order's run needs."""
     spared = _OF_A_NETWORK if order.subnet else frozenset()
     spared |= {"compute.subnetworks.useExternalIp"} if order.is_private else frozenset()
-    return [permission for permission in PERMISSIONS if permission not in spared]
-
-
-_CREATED: Final = {
-    "disks": ("zones/{zone}", "Disk"),
-    "firewalls": ("global", "Firewall"),
-    "instances": ("zones/{zone}", "Instance"),
-    "networks": ("global", "Network"),
-    "resourcePolicies": ("regions/{region}", "ResourcePolicy"),
-    "subnetworks": ("regions/{region}", "Subnetwork"),
-}
-"""Location in the project and type of a run's resources, by the collection in a permission's name."""
+    return [permission for permission in permissions() if permission not in spared]
 
 
 def resource_of(permission: str, order: Order, *, project: str) -> dict[str, str]:
     """Return the resource on which a run uses a permission, as IAM conditions see it: service, name and type."""
     collection, region = permission.split(".")[1], order.choices[0].regions[0]
-    if collection not in _CREATED:
+    made = {resource_type.collection: resource_type for resource_type in RESOURCE_TYPES.values()}.get(collection)
+    if made is None:
         resource_type = "cloudresourcemanager.googleapis.com/Project"
         return {"service": "cloudresourcemanager.googleapis.com", "name": f"projects/{project}", "type": resource_type}
-    scope, kind = _CREATED[collection]
-    where = scope.format(zone=f"{region}-a", region=region)
+    where = {"zone": f"zones/{region}-a", "region": f"regions/{region}", "global": "global"}[made.scope]
+    kind = made.parameter.title().replace("_", "")
     name = f"projects/{project}/{where}/{collection}/planner-{order.run}-{region}"
     return {"service": "compute.googleapis.com", "name": name, "type": f"compute.googleapis.com/{kind}"}
 

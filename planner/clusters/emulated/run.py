@@ -9,23 +9,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from statistics import median_high
 from typing import Any, Final
 
 from planner.catalog import Catalog, load_catalog
 from planner.clusters.emulated.cluster import HEAD, emulated_cluster
 from planner.clusters.emulated.network_trial import measure_links, payload_bytes_per_s
-from planner.clusters.emulated.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray, start_ray
+from planner.clusters.emulated.ray import EmulatedRay, emulated_ray, start_ray
 from planner.clusters.emulated.relay import relay_url
 from planner.clusters.emulated.shaping import Shaping
-from planner.clusters.emulated.sort_trial import SAMPLE, Trial, trial_size, try_sort
+from planner.clusters.emulated.sort_trial import Trial, trial_size, try_sort
 from planner.clusters.ray.driver_session import OnEvent
 from planner.clusters.ray.nodes import ray_program
 from planner.clusters.runs.local import check_space
 from planner.clusters.runs.report import cluster_report, record_count
 from planner.cost_model import run_overheads
-from planner.cost_model.engine import IDEAL, Engine
-from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
+from planner.cost_model.engine import IDEAL
+from planner.cost_model.model import CostModel, on_a_cluster
 from planner.cost_model.model_reader import load_engine, load_model
 from planner.cost_model.run_overheads import RunOverheads
 from planner.distributed_sort.dataset.dataset import Dataset
@@ -132,26 +131,17 @@ class Question:
 
 
 def question_for(
-    machine: LocalMachine,
-    run: EmulatedRun,
-    folder: Path,
-    *,
-    network_bytes_per_s: float,
-    trial: Trial | None = None,
-    engine: Engine = IDEAL,
+    machine: LocalMachine, run: EmulatedRun, folder: Path, *, network_bytes_per_s: float, trial: Trial | None = None
 ) -> Question:
     """Return the question to plan: a run on N nodes that share this machine's disk and processors evenly, each with a
     link that carries `network_bytes_per_s` of payload in each direction.
 
     As in a local run, the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
     `trial` gives the rates while all nodes work, the CPU that Ray and the kernel need in addition, and the duration of
-    the sample; text and Parquet take more CPU than its records, at the rates of the engine `ray`. A measured `engine`
-    gives the same without a trial.
+    the sample; text and Parquet take more CPU than its records, at the rates of the engine `ray`.
     """
-    measured = engine.sizes is not None
     share = replace(
         machine,
-        vcpu=machine.vcpu / run.nodes if measured else machine.vcpu,
         disk_free_bytes=machine.disk_free_bytes // run.nodes,
         read_bytes_per_s=machine.read_bytes_per_s / run.nodes,
         write_bytes_per_s=machine.write_bytes_per_s / run.nodes,
@@ -166,45 +156,15 @@ def question_for(
         assume={"network": network_bytes_per_s},
         input=_in_store(run.input),
         output=_in_store(run.output),
-        engine=engine.name,
+        engine=IDEAL.name,
     )
     model, overheads = on_a_cluster(load_model(run.model)), run_overheads.existing_machines()
-    coding_s = _coding_s_per_byte(run)
-    if measured:
-        engine = replace(engine, cpu_s_per_byte={w: s + coding_s[w] for w, s in engine.cpu_s_per_byte.items()})
-        emulated = _on_emulated_nodes(engine, machine, cap_bytes_per_s=_cap_bytes_per_s(run))
-        sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=engine.emulated.sample_s)
-        model = run_by(replace(model, phases=(sample, *model.phases)), emulated)
     if trial is not None:
         model = trial.apply_to(model)
+        coding_s = coding_s_per_byte(run)
         rates = {work: 1 / (1 / rate + run.nodes * coding_s[work]) for work, rate in trial.cpu_bytes_per_s.items()}
         overheads = replace(overheads, cpu_bytes_per_s_per_vcpu=rates)
     return Question(request=request, model=model, catalog=load_catalog(catalog), overheads=overheads)
-
-
-def _cap_bytes_per_s(run: EmulatedRun) -> float | None:
-    """Return the initial rate of most links of a run; None without caps."""
-    caps = [cap for cap in run.shaping.draws(run.nodes).draw() if cap is not None]
-    rates = [cap.bucket.burst_bytes_per_s if cap.bucket else cap.bytes_per_s for cap in caps]
-    return median_high(rates) if rates else None
-
-
-def _on_emulated_nodes(engine: Engine, machine: LocalMachine, *, cap_bytes_per_s: float | None) -> Engine:
-    """Return an engine adapted to emulated nodes: their memory is fixed, and all use this machine's processors."""
-    seen = engine.emulated
-    disks = {"partition": seen.partition_disk_share, "sort": seen.sort_disk_share}
-    packets_s = seen.packets_s_per_byte(cap_bytes_per_s)
-    share = NODE_STORE_BYTES / machine.memory_bytes
-    sizes = None if engine.sizes is None else replace(engine.sizes, store_share=share, sort_share=share)
-    return replace(
-        engine,
-        sizes=sizes,
-        send_s_per_byte=engine.send_s_per_byte + packets_s,
-        copy_s_per_byte=engine.copy_s_per_byte + packets_s,
-        busy={**engine.busy, "local_disks": disks},
-        shares_processors=True,
-        evidence="measured",
-    )
 
 
 def _model(run: EmulatedRun) -> CostModel:
@@ -219,7 +179,7 @@ def _model(run: EmulatedRun) -> CostModel:
     return model
 
 
-def _coding_s_per_byte(run: EmulatedRun) -> dict[str, float]:
+def coding_s_per_byte(run: EmulatedRun) -> dict[str, float]:
     """Return the additional processor seconds of a byte of the source over a byte of records, by CPU work."""
     form, engine = "records" if run.source is None else run.source.layout.form, load_engine("ray")
     stated = {"partition": engine.decode_s_per_byte, "sort": engine.encode_s_per_byte}

@@ -16,7 +16,7 @@ from fault_proxy import ProxiedRequest
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.gcp import client
-from planner.clouds.gcp.permissions import PERMISSIONS
+from planner.clouds.gcp.permissions import permissions
 from planner.clouds.gcp.preflight import MOST_PLACED
 from planner.clouds.gcp.provider import GcpProvider
 from planner.clouds.order import Order
@@ -193,7 +193,7 @@ def test_what_was_accepted_before_a_crash_is_waited_for(gcp: EmulatedGcp) -> Non
 
 
 def test_the_role_is_what_is_asked_for() -> None:
-    assert json.loads(ROLE.read_text("utf-8"))["includedPermissions"] == sorted(PERMISSIONS)
+    assert json.loads(ROLE.read_text("utf-8"))["includedPermissions"] == sorted(permissions())
 
 
 def test_the_root_of_an_image_of_ones_own_has_its_size() -> None:
@@ -224,24 +224,24 @@ def without_a_permission(gcp: EmulatedGcp, permission: str, monkeypatch: pytest.
     usual = gcp.environment()
     blind = usual | {"CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER": f"{gcp.proxy.url}/nowhere"}
     monkeypatch.setattr(gcp, "environment", lambda: blind)
-    gcp.world(permissions=[granted for granted in PERMISSIONS if granted != permission], operation_polls=1)
+    gcp.world(permissions=[granted for granted in permissions() if granted != permission], operation_polls=1)
     return any(whole_life(gcp))
 
 
 @pytest.mark.parametrize("permission", ["compute.resourcePolicies.use"])
 def test_of_the_role_nothing_can_go(gcp: EmulatedGcp, permission: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_a_permission(gcp, permission, monkeypatch)
-    gcp.world(permissions=[granted for granted in PERMISSIONS if granted != permission])
+    gcp.world(permissions=[granted for granted in permissions() if granted != permission])
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("permission", PERMISSIONS)
+@pytest.mark.parametrize("permission", permissions())
 def test_of_the_role_nothing_at_all_can_go(gcp: EmulatedGcp, permission: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_a_permission(gcp, permission, monkeypatch) or permission in NOT_IN_A_LIFE
 
 
 def test_a_permission_that_lacks_is_seen_beforehand(gcp: EmulatedGcp) -> None:
-    gcp.world(permissions=[granted for granted in PERMISSIONS if granted != "compute.firewalls.create"])
+    gcp.world(permissions=[granted for granted in permissions() if granted != "compute.firewalls.create"])
     ended = gcp.planner(*gcp.up)
     assert ended.code == 4
     assert "lacks compute.firewalls.create" in ended.text
@@ -289,8 +289,8 @@ def test_whose_machines_may_be_whose(gcp: EmulatedGcp) -> None:
     asked = order("whose", node_identity="sorter@some-project.iam.gserviceaccount.com")
     worlds: list[dict[str, object]] = [
         {"permissions": None},
-        {"permissions": list(PERMISSIONS), "account_permissions": ["iam.serviceAccounts.actAs"]},
-        {"permissions": list(PERMISSIONS)},
+        {"permissions": permissions(), "account_permissions": ["iam.serviceAccounts.actAs"]},
+        {"permissions": permissions()},
     ]
     found = []
     for world in worlds:
@@ -304,7 +304,7 @@ def test_whose_machines_may_be_whose(gcp: EmulatedGcp) -> None:
 def test_a_role_may_be_granted_for_what_has_a_runs_name(gcp: EmulatedGcp) -> None:
     """The project as a whole lacks the right; the troubleshooter is asked about the names that a run uses."""
     creating = "compute.instances.create"
-    usual = [name for name in PERMISSIONS if name != creating]
+    usual = [name for name in permissions() if name != creating]
     gcp.world(permissions=usual, conditional={creating: "planner-"})
     ended = gcp.planner(*gcp.up)
     assert ended.code == 0, ended.text

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from planner.cost_model.rates import SCALABLE
+from planner.cost_model.rates import SCALABLE, quantity_meant
 from planner.cost_model.volumes.volume_counts import VolumeCount
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError
 from planner.planning.ranking.selection import narrowed
 from planner.planning.what_if.network_views import NetworkRow, network_as_it_is
 from planner.planning.what_if.reliefs import used_resources
@@ -186,7 +186,7 @@ def changed(request: Request, changes: Mapping[str, Any]) -> Request:
     asked = {name: amount for name, amount in changes.items() if name not in factors}
     for name in asked:
         if name not in arguments():
-            near = nearest(name, (*SCALABLE, *arguments()))
+            near = quantity_meant(name, (*SCALABLE, *arguments()))
             text = f"what_if {name}: no resource and no argument of recommend.{near}"
             known = f"resources are {', '.join(SCALABLE)}: what_if(network=2, price=0.5), or '2x' and '50%'"
             raise BadInputError(text, [known], code="unknown-argument")

@@ -202,7 +202,9 @@ def factor(name: str, amount: str | float) -> float:
     try:
         return in_share(re.sub(r"(?<=\d)\s*x$", "", amount.strip()) if isinstance(amount, str) else amount)
     except BadInputError:
-        raise BadInputError(f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%; +20% adds", code="malformed") from None
+        raise BadInputError(
+            f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%; +20% adds", code="malformed"
+        ) from None
 
 
 def _count(amount: str | float, option: str, *, most: int = 100_000) -> int:

@@ -56,7 +56,7 @@ def test_csv_is_sorted_and_validated_by_its_columns(table: Path, tmp_path: Path)
 def test_rows_need_a_key(command: str, table: Path, tmp_path: Path) -> None:
     refused = call(command, table, *([tmp_path / "out"] if command == "sort" else []))
     field = "--key" if command == "sort" else ""
-    require(refused.exception, "missing-key", str(table), "--key NAME", field=field)
+    require(refused.exception, "missing-key", str(table), "--key NAME", "its columns are name, age;", field=field)
 
 
 def test_parquet_is_parquet_under_any_name(tmp_path: Path) -> None:

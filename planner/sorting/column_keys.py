@@ -22,7 +22,8 @@ _ALSO: Final = {
     **dict.fromkeys(("double", "float64", "real"), "float"),
     **dict.fromkeys(("str", "string", "text"), "bytes"),
     **dict.fromkeys(("datetime", "time", "timestamp"), "date"),
-    **{"ascending": "asc", "descending": "desc"},
+    "ascending": "asc",
+    "descending": "desc",
 }
 """What other tools call the kinds and directions."""
 _CALENDAR: Final = {

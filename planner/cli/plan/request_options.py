@@ -99,6 +99,13 @@ class RequestOptions(dict[str, Any]):
             from planner.api.arguments.request_file import read_request
 
             return RequestOptions(self | read_request(file) | mine)
+        if file.suffix != ".json":
+            hints = [
+                f"of a Spark event log: planner plan-log {file}",
+                f"of data to plan for: plan --input {file}; to sort it: planner sort {file} OUTPUT",
+            ]
+            text = f"{file}: a request is FILE.toml, in TOML, and a kept plan FILE.json"
+            raise BadInputError(text, hints, code="unsupported-format")
         again = RequestOptions(mine)
         again.based_on = read_plan(file)
         best = again.based_on.best

@@ -109,7 +109,10 @@ _LISTS = ("clouds", "regions", "pricings", "instances", "not_instances")
 
 
 def policy_of(table: dict[str, Any], *, source: str) -> Policy:
-    """Return the policy in a file's values; keys may have hyphens, and a list of one may be its text. Raises BadInputError naming each key that is unknown or wrong."""
+    """Return the policy in a file's values; keys may have hyphens, and a list of one may be its text.
+
+    Raises BadInputError naming each key that is unknown or wrong.
+    """
     reader, deadline_s = Reader(is_strict=True), None
     table = {name.replace("-", "_"): value for name, value in table.items()}
     table |= {name: [value] for name in _LISTS if isinstance(value := table.get(name), str)}

@@ -39,9 +39,9 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 def read_request(path: StrPath) -> dict[str, Any]:
     """Return the arguments in a TOML file, for `planner.recommend(**planner.read_request("nightly.toml"))`.
 
-    Its keys are those of `planner schema request`, or the plurals of some, such as `regions`; a table [set] may hold settings.
-    Paths in it count from the current folder, as on the command line.
-    Raises BadInputError that lists every wrong key and value.
+    Its keys are those of `planner schema request`, or the plurals of some, such as `regions`; a table [set] may
+    hold settings. Paths in it count from the current folder, as on the command line. Raises BadInputError that lists
+    every wrong key and value.
 
     >>> import planner, pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp(), "nightly.toml")

@@ -88,7 +88,7 @@ class OwnCluster:
     listed: MachineList | None = None
 
     def keeps_to(self, request: Request) -> bool:
-        """Return whether the machines do the job within the request's deadlines; rent and quotas do not concern them."""
+        """Return whether the machines do the job within the request's deadlines; rent does not concern them."""
         of = self.cluster
         return of is not None and all(
             limit_s is None or time_s <= limit_s

@@ -180,7 +180,7 @@ def _against(answer: OwnCluster, plan: Plan) -> Iterator[str]:
 def _read_from(listed: MachineList | None) -> Iterator[str]:
     if listed is not None:
         unused = f"; not counted: {some_of(listed.unused)}" if listed.unused else ""
-        yield f"Read as the output of `{listed.source}`{unused}."
+        yield f"Read as {listed.origin}{unused}."
 
 
 def _fee_of(listed: MachineList | None) -> SparkPlatform | None:

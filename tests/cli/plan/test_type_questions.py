@@ -65,6 +65,13 @@ def test_too_few_machines_have_a_next_step(tmp_path: Path) -> None:
     assert "planner most-data` says, or more machines: --set capacity=worker=NUMBER" in str(made.exception)
 
 
+def test_a_folder_and_a_missing_file_are_no_lists_of_machines(tmp_path: Path) -> None:
+    _, error = asked("own", str(tmp_path))
+    assert "a folder" in str(error) and "plan --catalog" in str(error)
+    _, error = asked("own", str(tmp_path / "hosts.csv"))
+    assert "no such file" in str(error)
+
+
 @pytest.mark.parametrize("words", [("why-not", "i9z.large"), ("own", "8 x i9z.large"), ("own", "eight")])
 def test_what_is_no_type_is_refused_as_the_argument(words: tuple[str, ...]) -> None:
     _, error = asked(*words)

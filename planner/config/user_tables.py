@@ -89,6 +89,8 @@ def _with(text: str | None, unit: str) -> str:
     small letters in a rate, as `mb/s`, stay a question.
     """
     said = (text or "").strip()
+    if re.fullmatch("[kmgt]bits?", unit, re.IGNORECASE):
+        unit = f"{unit[0].upper()}bit/s"  # a size has no bits
     if re.fullmatch("[kmgtp]i?b", unit):
         unit = f"{unit[0].upper()}{unit[1:-1]}B"
     return f"{said} {unit}" if unit and re.fullmatch(r"[\d.,_]+", said) else said

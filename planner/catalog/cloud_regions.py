@@ -34,7 +34,8 @@ REGIONS: Final = Schema(
 
 def regions_of(named: Sequence[str], catalogs: Sequence[Catalog]) -> list[tuple[str, ...]]:
     """Return the regions of each catalog: the requested regions that its cloud has, or its default if none is
-    requested. `aws=us-east-1` is for one cloud alone; console names, such as `West Europe`, are accepted, and so are `all` and patterns.
+    requested. `aws=us-east-1` is for one cloud alone; console names, such as `West Europe`, are accepted, and so
+    are `all` and patterns.
 
     Raises BadInputError for a region that no catalog's cloud has, and for a cloud without a region.
     """

@@ -151,7 +151,7 @@ def with_typed_arguments(function: Callable[..., Any], typed: type, *declared: t
 
 
 def as_arguments(text: str) -> str:
-    """Return a text on a request with the arguments of Python for options: `` `deadline=20m` `` for --deadline 20m."""
+    """Return a text on a request with Python's arguments for options: `` `deadline='20m'` `` for --deadline 20m."""
     return spelled(text, {name: Argument(form.option_type, None, None, ()) for name, (_, form) in arguments().items()})
 
 

@@ -94,6 +94,8 @@ OPTIONS_MEANT: Final = (
     ("--separator", "--format csv --key NAME", ("csv",)),
     ("--unique", "--unique", ("dedup", "deduplicate", "distinct", "uniq")),
     ("--summary", "planner sort --check --unique FILE: it names the first of equal keys", ("duplicates", "unique")),
+    ("--summaries", "planner.validate_rows(FILES, key='NAME'), which takes what `planner.sort` reads",
+     ("format", "key", "no-header", "separator")),
     ("--target-file-size", "planner table price LOCATION: it says what a rewrite takes, and rewrites nothing",
      ("dry-run", "preview", "simulate", "what-would-happen")),
     ("--target-file-size", "planner sort LOCATION OUTPUT --key NAME: this command rewrites the table itself",
@@ -127,9 +129,27 @@ _OF_ANSWERS: Final = {
     **dict.fromkeys(("compare", "diff"), "answer.compare(other)"),
     **dict.fromkeys(("what_if", "whatif", "scale"), "answer.what_if(network=2)"),
     **dict.fromkeys(("plot", "graph"), "answer.chart()"),
-    **dict.fromkeys(("save", "export"), "answer.plan.to_json()"),
+    **dict.fromkeys(("asdict", "dict", "json", "save", "to_dict", "to_json"), "answer.plan.to_json()"),
+    **dict.fromkeys(("csv", "dataframe", "df", "frame", "to_csv", "to_dataframe", "to_pandas"), "answer.to_frame()"),
+    **dict.fromkeys(("alternatives", "options", "others", "results"), "answer.candidates"),
+    **dict.fromkeys(("print", "show", "summary", "text"), "print(answer)"),
+    **dict.fromkeys(("notes", "warnings"), "answer.best.warnings"),
+    **dict.fromkeys(("html", "page", "report"), "answer.to_html()"),
 }
 """What an answer or the package has, by words that newcomers try on either."""
+
+_OF_PACKAGE: Final = {
+    "why_not": "planner.recommend('3TB').why_not('c6id.32xlarge')",
+    "simulate": "planner.recommend('3TB').simulate()",
+    "export": "planner.recommend('3TB').export('terraform')",
+    "check": "the command planner check PLAN.json --max-cost 100",
+    **dict.fromkeys(("explain_log", "plan_log", "scale", "storage", "ingest", "screen", "predict"),
+                    "the command planner {} --help"),
+    **dict.fromkeys(("instances", "prices", "regions", "types"), "the command planner catalog show"),
+    **dict.fromkeys(("load", "load_plan", "open", "open_plan", "read", "read_plan"), "planner.Plan.from_json(text)"),
+    **dict.fromkeys(("models",), "the command planner models"),
+}  # fmt: skip
+"""The same of the package alone; `{}` is the name as a command."""
 
 
 def option_meant(word: str, options: Collection[str]) -> str:
@@ -175,5 +195,6 @@ def attribute_error(of: object, name: str, *, fields: Collection[str], at: str =
 
 def name_error(name: str, names: Collection[str]) -> AttributeError:
     """Return the error of the package without this name, with what is meant."""
-    meant = f" Use {_OF_ANSWERS[name]}" if name in _OF_ANSWERS else nearest(name, list(names))
+    known = (_OF_ANSWERS | _OF_PACKAGE).get(name, "").format(name.replace("_", "-"))
+    meant = f" Use {known}" if known else nearest(name, list(names))
     return AttributeError(f"module 'planner' has no attribute {name!r}.{meant}")

@@ -176,10 +176,10 @@ def _varied(request: Request, best: Candidate, *, lever: str, factor: float) -> 
     return scaled(request, {lever: factor})
 
 
-def changed(request: Request, changes: Mapping[str, Any]) -> Request:
-    """Return the request with resources multiplied (factors, as `--what-if` takes them, under the names of `SCALABLE`)
-    and arguments of `recommend` replaced; prices and capacities are added to its existing ones. Raises BadInputError
-    for an unknown name.
+def changed(request: Request, changes: Mapping[str, Any], *, what_if: Mapping[str, Any] | str = "") -> Request:
+    """Return the request with resources multiplied (by factors under the names of `SCALABLE`, and by `what_if`, as
+    `--what-if` takes it) and arguments of `recommend` replaced; prices and capacities are added to its existing ones.
+    Raises BadInputError for an unknown name.
     """
     by_name = {name: by for name, by in changes.items() if name in SCALABLE}
     factors = {name: factor(name, by) for name, by in by_name.items() if is_factor(by) or name not in arguments()}
@@ -193,4 +193,5 @@ def changed(request: Request, changes: Mapping[str, Any]) -> Request:
     fields = request_fields(asked)
     for several in fields.keys() & {"own_prices", "node_limits"}:
         fields[several] += getattr(request, several)
-    return scaled(replace(request, **fields), factors)
+    stated = request_fields({"what_if": what_if})["scale"] if what_if else {}
+    return scaled(replace(request, **fields), stated | factors)

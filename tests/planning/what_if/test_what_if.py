@@ -199,6 +199,7 @@ def test_python_takes_the_factors_of_the_command_line(changes: dict[str, float],
     (pair,) = texts.items()
     asked = recommend_by("1TB", instances="i4i.4xlarge", nodes=8, what_if="=".join(pair)).plan.request
     assert plan.what_if(**texts).plan.request == plan.what_if(**changes).plan.request == asked
+    assert plan.what_if("=".join(pair)).plan.request == plan.what_if(changes).plan.request == asked
     assert plan.what_if(data="2TB").plan.request.data_bytes == 2 * 10**12
     with refused("unknown-argument", "what_if(network=2, price=0.5)", "volumes"):
         plan.what_if(netwrk=2)

@@ -166,7 +166,19 @@ def _texts(amount: Any) -> list[str]:
 
 def _assumed_rates(amount: Any) -> dict[str, float]:
     by_name = pairs("--assume", amount, example="NAME=RATE, for example network=800MB/s")
-    return {name: _plain_number(name, value) if is_plain(name) else in_rate(value) for name, value in by_name.items()}
+    return {name: (_plain_number if is_plain(name) else _assumed_rate)(name, value) for name, value in by_name.items()}
+
+
+def _assumed_rate(name: str, amount: str | float) -> float:
+    try:
+        return in_rate(amount)
+    except BadInputError as error:
+        hints = []
+        if re.search(r"\.[a-z]+$", str(amount)):
+            hints = ["`planner ingest FILE` takes rates measured in a file, and plans then use them"]
+        elif re.search(r"\d\s*[%x]$", str(amount)):
+            hints = [f"--what-if {name}={amount} multiplies it"]
+        raise BadInputError(f"--assume {name}={amount}: {error.message}", hints, code=error.code) from None
 
 
 def _plain_number(name: str, amount: str | float) -> float:

@@ -63,6 +63,8 @@ def test_prices_and_capacities_add_up() -> None:
         ({"assume": "network"}, "NAME=RATE"),
         ({"assume": {"network": "fast"}}, "write it as"),
         ({"assume": "network=800"}, "no unit"),
+        ({"assume": "network=net.csv"}, r"--assume network=net.csv: .*\n.*`planner ingest FILE`"),
+        ({"assume": "network=50%"}, "--what-if network=50% multiplies it"),
         ({"what_if": "network=800MB/s"}, "write it as network=2"),
         ({"data": 0}, "must lie between"),
         ({"deadline": -1}, "must be positive"),

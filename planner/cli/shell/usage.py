@@ -96,7 +96,7 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
     missing one if any is `given`.
     """
     if type(error).__name__ == "NoSuchOption":
-        return _with_option_meant(error)
+        return _with_option_meant(error, examples)
     if type(error).__name__ not in _UNCLEAR:
         return error
     parameter, arguments = getattr(error, "param", None), []
@@ -113,8 +113,10 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
     return error
 
 
-def _with_option_meant(error: Any) -> Any:
-    """Suggest the command's own option for a newcomer's word, instead of options with similar spelling."""
+def _with_option_meant(error: Any, examples: Sequence[str]) -> Any:
+    """Suggest the command's own option for a newcomer's word, instead of options with similar spelling; without any of
+    either show an example.
+    """
     word = error.option_name.lstrip("-").partition("=")[0].lower()
     command = error.ctx.command if error.ctx else None
     options = {option for parameter in command.params for option in parameter.opts} if command else set()
@@ -128,6 +130,8 @@ def _with_option_meant(error: Any) -> Any:
     elif "--temp-dir" in options and "--key" in options and not error.option_name.startswith("--"):
         error.possibilities = None
         error.message = f"{error.message}. `planner gnusort` takes GNU sort's options"
+    elif examples and not error.possibilities:
+        error.message = f"{error.message}. For example: {examples[0]}"
     return error
 
 

@@ -88,6 +88,7 @@ def test_plan_says_its_version() -> None:
         ("policy", "Did you mean: planner check"),
         ("terraform", "Did you mean: planner export --to PLATFORM"),
         ("compare-regions", "Did you mean: planner plan --data 3TB --region A,B --show csv"),
+        ("scale --family i4i", "No such option: --family. For example: planner scale i4i"),
         ("profiles", "Did you mean: planner where"),
         ("plan 1TB --price 0.9", "Did you mean: --own-price TYPE=0.95 or FILE.csv, --discount 15% or --assume price="),
         ("plan 1TB --by cost", "Did you mean: --objective cost, time or energy"),

@@ -76,6 +76,9 @@ def _require_data(data: str | float | None, *, most_data: bool) -> None:
         raise BadInputError(
             "say how much to sort: --data 100TB; or ask `planner most-data` how much can be", code="missing-argument"
         )
+    if isinstance(data, str) and data.endswith((".toml", ".json")):
+        hints = [f"`plan {data}` plans a request or a kept plan", "in Python: recommend(**planner.read_request(FILE))"]
+        raise BadInputError(f"--data {data}: a file, and no size", hints, code="not-an-amount")
     if most_data:
         raise BadInputError("--data and --most-data contradict each other: give one", code="contradiction")
 

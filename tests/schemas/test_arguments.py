@@ -67,6 +67,7 @@ def test_prices_and_capacities_add_up() -> None:
         ({"assume": "network=50%"}, "--what-if network=50% multiplies it"),
         ({"what_if": "network=800MB/s"}, "write it as network=2"),
         ({"data": 0}, "must lie between"),
+        ({"data": "n.toml"}, r"a file, and no size\n.*plan n.toml.*\n.*planner.read_request\(FILE\)"),
         ({"deadline": -1}, "must be positive"),
         ({"nodes": 0}, "--nodes 0: must lie between 1 and 100000"),
         ({"budget": -1}, "positive amount"),

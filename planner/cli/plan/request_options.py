@@ -93,8 +93,11 @@ class RequestOptions(dict[str, Any]):
         """
         mine = {name: value for name, value in self.items() if name in given}
         if not file.exists():
+            size = re.fullmatch(r"[kKMGTPE]i?B", str(file)) is not None and "data" in given
             text = f"{file}: no such file; it is a request, FILE.toml, or a kept plan, FILE.json"
-            raise BadInputError(text, ["other options begin with --: plan --data 100TB"], code="no-such-file")
+            other = f"a size has no blank: plan --data {self['data']}{file}" if size else ""
+            hints = [other or "other options begin with --: plan --data 100TB"]
+            raise BadInputError(text, hints, code="no-such-file")
         if file.suffix == ".toml":
             from planner.api.arguments.request_file import read_request
 

@@ -84,6 +84,14 @@ def test_keys_may_be_plurals_and_settings_a_table(tmp_path: Path) -> None:
     assert "Did you mean: own_price=" in prices and "its keys stand at the top" in table
 
 
+def test_a_size_with_a_blank_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with refused("no-such-file", "a size has no blank: plan --data 3TB"):
+        invoked("plan", "--data", "3", "TB")
+    with refused("missing-companion", "--show csv", field="--format"):
+        invoked("plan", "--data", "3TB", "--format", "csv")
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [("r.yaml", "in TOML"), ("app.log", "planner plan-log {}"), ("t.csv", "planner sort"), ("app.zstd", "plan-log")],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.report.section import Section
 from planner.tables.layout import DataFile, Snapshot
-from planner.tables.overlap import Overlap, PartitionOverlap, end_text, picture
+from planner.tables.overlap import LEAST, Overlap, PartitionOverlap, Position, Range, number_of
 from planner.units import count_text, format_bytes, format_duration, format_usd
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def _partition_values(files: list[DataFile], part: PartitionOverlap | None, *, s
         "mean_depth": round(part.mean_depth, 3) if part else None,
         "overlapping_bytes": part.overlapping_bytes if part else None,
         "files_without_bounds": part.unknown if part else len(files),
-        "least_key": end_text(known[0].low) if known else None,
-        "greatest_key": end_text(max(each.high for each in known)) if known else None,
+        "least_key": _end_text(known[0].low) if known else None,
+        "greatest_key": _end_text(max(each.high for each in known)) if known else None,
     }
 
 
@@ -149,3 +150,53 @@ def _spans(place: Place) -> list[str]:
         return ["" if value is None else text(value), " to ".join(both)]
 
     return [*span(place.seconds, place.seconds_range, format_duration), *span(place.usd, place.usd_range, format_usd)]
+
+
+def picture(part: PartitionOverlap, *, width: int, most: int = 16) -> list[str]:
+    """Return the key ranges of a partition as lines, the least key on the left; neighbouring files share a line if
+    there are more than `most`.
+    """
+    places = _places([each for each in part.ranges if each.low[0] != LEAST])
+    if not places:
+        return []
+    step = -(-len(places) // most)
+    lines = []
+    for first in range(0, len(places), step):
+        cells = [" "] * width
+        for low, high in places[first : first + step]:
+            begin = min(int(low * width), width - 1)
+            end = max(begin + 1, min(round(high * width), width))
+            for cell in range(begin, end):
+                cells[cell] = "#" if cells[cell] == "-" or cells[cell] == "#" else "-"
+        lines.append("".join(cells).rstrip())
+    return lines
+
+
+def _places(ranges: Sequence[Range]) -> list[tuple[float, float]]:
+    """Return the ends of ranges as fractions of the whole, by the first key: by value for numbers and times, else by
+    rank.
+    """
+    ends = [position[0] for each in ranges for position in (each.low, each.high)]
+    numbers = {end: number_of(end[1]) for end in ends if end[0] == 0}
+    values = [number for number in numbers.values() if number is not None]
+    if len(values) < len(numbers) or len(set(values)) < 2:
+        order = {end: place for place, end in enumerate(sorted(set(ends)))}
+        scale = max(len(order) - 1, 1)
+        return [(order[each.low[0]] / scale, order[each.high[0]] / scale) for each in ranges]
+    least, size = min(values), max(values) - min(values)
+
+    def fraction(end: tuple[int, Any]) -> float:
+        number = numbers.get(end)
+        return (0.0 if end[0] < 0 else 1.0) if number is None else (number - least) / size
+
+    return [(fraction(each.low[0]), fraction(each.high[0])) for each in ranges]
+
+
+def _end_text(position: Position) -> str:
+    """Return the end of a range for people."""
+    words: Mapping[int, str] = {-9: "?", -1: "null", 1: "NaN", 2: "null", 9: "?"}
+    rank, value = position[0]
+    if rank:
+        return words[rank]
+    text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+    return text if len(text) <= 32 else f"{text[:31]}…"

@@ -16,8 +16,9 @@ from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns, parse_table_keys
 from planner.sorting.tables.table_order import row_order
 from planner.sorting.tables.table_runs import first_disorder
-from planner.tables.layout import DataFile, Snapshot, TableFormat
+from planner.tables.layout import DataFile, Snapshot
 from planner.tables.overlap import Range, clusters, depths_at, keys_of, overlap_of
+from planner.tables.table_format import TableFormat
 
 _BATCH_ROWS = 1 << 16
 

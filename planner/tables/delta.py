@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import posixpath
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -22,8 +21,9 @@ from planner.extras import optional
 from planner.sorting.tables.arrow_library import arrow
 from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, shown_value
 from planner.tables.overlap import keys_of
-from planner.tables.parquet_files import FileOwner, leaf_statistics, rows_by_name
+from planner.tables.parquet_files import leaf_statistics
 from planner.tables.storage import Storage
+from planner.tables.table_format import TableFormat
 
 _READS: Final = {"timestampNtz", "deletionVectors", "v2Checkpoint", "vacuumProtocolCheck"}
 _WRITES: Final = _READS | {"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns"}
@@ -39,7 +39,7 @@ _ATTEMPTS: Final = 30
 _MOST_TEXT: Final = 64
 
 
-class DeltaFormat(FileOwner):
+class DeltaFormat(TableFormat):
     """A Delta table at a path or an address; `options` are those of its store."""
 
     def __init__(self, location: str, options: Mapping[str, str]) -> None:
@@ -123,14 +123,10 @@ class DeltaFormat(FileOwner):
         )
 
     def rows(self, file: DataFile, path: Path, schema: Any) -> Iterator[Any]:
-        """Yield the rows in a schema, columns by name. Raises BadInputError."""
+        """Yield the rows in a schema, columns by name, which mapping has otherwise. Raises BadInputError."""
         if self._is_mapped:
             raise BadInputError(f"{self.location}: its columns are mapped, and not read here", code="unsupported-table")
-        return rows_by_name(path, schema, shown=file.path)
-
-    def target(self, like: DataFile, name: str) -> str:
-        """Return the path of a new file beside another."""
-        return posixpath.join(posixpath.dirname(like.path), name)
+        return super().rows(file, path, schema)
 
     def commit(self, snapshot: Snapshot, removed: Sequence[DataFile], added: Sequence[NewFile], group: Group) -> str:
         """Commit as a change of the layout alone, `dataChange: false`. Raises LostError."""
@@ -199,7 +195,7 @@ def _storage(location: str, options: Mapping[str, str]) -> Storage:
         handler = Handler(location, dict(options))
     except (errors.DeltaError, OSError) as error:
         raise _refused(location, error) from error
-    return Storage(arrow("pyarrow.fs").PyFileSystem(handler), "", local_root=None)
+    return Storage(arrow("pyarrow.fs").PyFileSystem(handler), "", local_root=None, uri=location)
 
 
 class _Bytes:

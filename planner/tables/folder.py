@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import posixpath
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -21,15 +21,16 @@ from planner.config.user_files import require_no_table_log, require_outside_tabl
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
 from planner.tables.layout import DataFile, Group, LostError, NewFile, Partition, Snapshot, shown_value
-from planner.tables.parquet_files import FileOwner, leaf_statistics, rows_by_name, shape
+from planner.tables.parquet_files import leaf_statistics, shape
 from planner.tables.storage import FOLDER, Journal, Storage, store_errors
+from planner.tables.table_format import TableFormat
 
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 _READERS: Final = 8
 _SWAP: Final = "swap.json"
 
 
-class FolderFormat(FileOwner):
+class FolderFormat(TableFormat):
     """A folder of this machine, or a prefix of a store, which is only looked at."""
 
     def __init__(self, location: str) -> None:
@@ -111,14 +112,6 @@ class FolderFormat(FileOwner):
             return arrow().unify_schemas([each.remove_metadata() for each in schemas], promote_options="permissive")
         except arrow().ArrowException as error:
             raise BadInputError(f"{self.location}: its files differ: {error}", code="unlike-columns") from error
-
-    def rows(self, file: DataFile, path: Path, schema: Any) -> Iterator[Any]:
-        """Yield the rows in a schema, columns by name. Raises BadInputError."""
-        return rows_by_name(path, schema, shown=file.path)
-
-    def target(self, like: DataFile, name: str) -> str:
-        """Return the path of a new file beside another."""
-        return posixpath.join(posixpath.dirname(like.path), name)
 
     def place(self, local: Path, name: str, like: DataFile) -> NewFile:
         """Keep a sorted file beside the folder until the commit renames it."""

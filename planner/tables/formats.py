@@ -7,8 +7,8 @@ from pathlib import Path
 
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
-from planner.tables.layout import TableFormat
 from planner.tables.storage import store_errors
+from planner.tables.table_format import TableFormat
 
 _METADATA = ".metadata.json"
 
@@ -21,11 +21,11 @@ def open_table(
         from planner.tables.iceberg import IcebergFormat
 
         return IcebergFormat(location, catalog, name=catalog_name)
-    names = _names(location, storage)
-    if location.endswith(_METADATA) or (metadata := _newest_metadata(location, names)):
+    names = {} if location.endswith(_METADATA) else _names(location, storage)
+    if metadata := location if location.endswith(_METADATA) else _newest_metadata(location, names):
         from planner.tables.iceberg import IcebergFormat
 
-        return IcebergFormat(location if location.endswith(_METADATA) else metadata, storage, name=None, is_file=True)
+        return IcebergFormat(metadata, storage, name=None, is_file=True)
     if "_delta_log" in names:
         from planner.tables.delta import DeltaFormat
 
@@ -41,16 +41,12 @@ def _names(location: str, storage: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the names of folders at a location that show its format, with the names in `metadata`."""
     if "://" not in location or location.startswith("file://"):
         root = Path(location.removeprefix("file://"))
-        if location.endswith(_METADATA):
-            return {}
         if not root.is_dir():
             is_file = ["it is a file: planner sort FILE OUTPUT --key NAME sorts one"] if root.is_file() else []
             raise BadInputError(f"{location}: no such folder; a table is one", is_file, code="no-such-file")
         within = root / "metadata"
         names = [path.name for path in sorted(within.iterdir())] if within.is_dir() else []
         return {"metadata": names} | ({"_delta_log": []} if (root / "_delta_log").is_dir() else {})
-    if location.endswith(_METADATA):
-        return {}
     if storage:
         return {"_delta_log": []}
     with store_errors(location):

@@ -31,8 +31,9 @@ from planner.tables.layout import (
     shown_value,
 )
 from planner.tables.overlap import keys_of
-from planner.tables.parquet_files import FileOwner, cast_values
+from planner.tables.parquet_files import cast_values
 from planner.tables.storage import Storage
+from planner.tables.table_format import TableFormat
 
 _GROUP: Final = "planner.group"
 _NEWEST_FORMAT: Final = 2
@@ -47,7 +48,7 @@ def iceberg(module: str) -> Any:
     return optional(f"pyiceberg.{module}", extra="tables", purpose="reading Iceberg tables")
 
 
-class IcebergFormat(FileOwner):
+class IcebergFormat(TableFormat):
     """A table by its name in a catalog, or by the address of its metadata file."""
 
     def __init__(
@@ -59,7 +60,7 @@ class IcebergFormat(FileOwner):
         is_local = urlsplit(root).scheme in ("", "file")
         path = _path(root)
         file_system = _file_system(self._newest.io, root)
-        super().__init__(Storage(file_system, path, local_root=Path(path) if is_local else None))
+        super().__init__(Storage(file_system, path, local_root=Path(path) if is_local else None, uri=root))
 
     def _load(self) -> Any:
         errors = iceberg("exceptions")
@@ -150,6 +151,10 @@ class IcebergFormat(FileOwner):
             return Path(_path(file.path))
         elsewhere = Storage(_file_system(self._newest.io, file.path), "", local_root=None)
         return elsewhere.fetch(_path(file.path), folder)
+
+    def address(self, file: DataFile) -> str:
+        """Return the address of a file, which the metadata has whole."""
+        return file.path
 
     def rows(self, file: DataFile, path: Path, schema: Any) -> Iterator[Any]:
         """Yield the rows by field ids, without the deleted ones."""

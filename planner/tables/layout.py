@@ -1,12 +1,11 @@
-"""A table as its metadata shows it: files, partitions, bounds of columns; and what each format of tables offers."""
+"""A table as its metadata shows it: files, partitions, bounds of columns; and the groups of files to rewrite."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from planner.errors import IoFailureError
 
@@ -82,45 +81,6 @@ class LostError(Exception):
 
 class UnconfirmedError(IoFailureError):
     """A commit may have been made or not, or may still be, so that none of its files may be removed."""
-
-
-class TableFormat(Protocol):
-    """A table in one format. Paths are those of its snapshots."""
-
-    def snapshot(self) -> Snapshot:
-        """Return the newest version. Raises BadInputError, IoFailureError."""
-
-    def scratch(self) -> Path | None:
-        """Return a folder on the disk of the table which readers ignore; None for a table in a store."""
-
-    def fetch(self, file: DataFile, folder: Path) -> Path:
-        """Return a local copy of a file in a folder, or the file itself if it is local."""
-
-    def rows(self, file: DataFile, path: Path, schema: Any) -> Iterator[Any]:
-        """Yield the rows of a fetched file as the table has them, in a schema: deletes applied, absent columns null."""
-
-    def place(self, local: Path, name: str, like: DataFile) -> NewFile:
-        """Move a sorted file into the storage, to the partition of another file, unseen by readers."""
-
-    def commit(self, snapshot: Snapshot, removed: Sequence[DataFile], added: Sequence[NewFile], group: Group) -> str:
-        """Replace files by others in one step, and return the new version. Raises LostError if a removed file is no
-        longer as in the snapshot, or if the table's metadata changed.
-        """
-
-    def is_committed(self, group_id: str) -> bool:
-        """Return whether a version of the table has the files of a group."""
-
-    def discard(self, group_id: str) -> int:
-        """Remove what an interrupted rewrite of a group left, and return how many files that were."""
-
-    def begin(self, group: Group) -> None:
-        """Store what a later call needs to clean up after this group."""
-
-    def end(self, group: Group) -> None:
-        """Forget a group that is committed or cleaned up."""
-
-    def interrupted(self) -> list[str]:
-        """Return the ids of groups that began and whose process is gone."""
 
 
 def shown_value(text: str | None) -> str:

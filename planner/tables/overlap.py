@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -24,7 +24,8 @@ Position = tuple[tuple[int, Any], ...]
 _BEFORE: Final = (-1, None)
 _NAN: Final = (1, None)
 _AFTER: Final = (2, None)
-_LEAST: Final = (-9, None)
+LEAST: Final = (-9, None)
+"""Before all positions: where a file without bounds may begin."""
 _MOST: Final = (9, None)
 
 
@@ -135,7 +136,7 @@ def _overlap_in(partition: Partition, files: Sequence[DataFile], keys: Sequence[
         depth=max(depths, default=0),
         mean_depth=sum(depths) / len(depths) if depths else 0.0,
         overlapping_bytes=sum(file.bytes for file in files if file.path in within),
-        unknown=sum(each.low[0] == _LEAST for each in ranges),
+        unknown=sum(each.low[0] == LEAST for each in ranges),
     )
 
 
@@ -155,7 +156,7 @@ def _range(file: DataFile, keys: Sequence[Key]) -> tuple[Position, Position]:
         if least != most:
             break
     more = len(keys) - len(low)  # where the first keys differ, rows at an end may have any later keys: the inner ones
-    return (*low, *[_MOST] * more), (*high, *[_LEAST] * more)
+    return (*low, *[_MOST] * more), (*high, *[LEAST] * more)
 
 
 def _ends(file: DataFile, key: Key) -> tuple[tuple[int, Any], tuple[int, Any]]:
@@ -164,13 +165,13 @@ def _ends(file: DataFile, key: Key) -> tuple[tuple[int, Any], tuple[int, Any]]:
         return null, null
     bounds = file.bounds.get(key.name)
     if ":natural" in key.text or ":fold" in key.text:
-        return _LEAST, _MOST
+        return LEAST, _MOST
     if bounds is not None:
         ends = [(0, bounds[0]), (0, bounds[1]) if bounds[1] is not None else _NAN if key.is_float else _MOST]
     elif key.is_float and nulls is not None and file.bounds and "." not in key.name:  # others have bounds: no number
         ends = [_NAN, _NAN]
     else:
-        return _LEAST, _MOST
+        return LEAST, _MOST
     if nulls is None or nulls:  # where unknown there may be some
         ends.append(null)
     return min(ends, key=lambda end: end[0]), max(ends[1:], key=lambda end: end[0])
@@ -200,46 +201,6 @@ def clusters(ranges: Sequence[Range]) -> Iterator[list[Range]]:
         yield waiting
 
 
-def picture(part: PartitionOverlap, *, width: int, most: int = 16) -> list[str]:
-    """Return the key ranges of a partition as lines, the least key on the left; neighbouring files share a line if
-    there are more than `most`.
-    """
-    places = _places([each for each in part.ranges if each.low[0] != _LEAST])
-    if not places:
-        return []
-    step = -(-len(places) // most)
-    lines = []
-    for first in range(0, len(places), step):
-        cells = [" "] * width
-        for low, high in places[first : first + step]:
-            begin = min(int(low * width), width - 1)
-            end = max(begin + 1, min(round(high * width), width))
-            for cell in range(begin, end):
-                cells[cell] = "#" if cells[cell] == "-" or cells[cell] == "#" else "-"
-        lines.append("".join(cells).rstrip())
-    return lines
-
-
-def _places(ranges: Sequence[Range]) -> list[tuple[float, float]]:
-    """Return the ends of ranges as fractions of the whole, by the first key: by value for numbers and times, else by
-    rank.
-    """
-    ends = [position[0] for each in ranges for position in (each.low, each.high)]
-    numbers = {end: number_of(end[1]) for end in ends if end[0] == 0}
-    values = [number for number in numbers.values() if number is not None]
-    if len(values) < len(numbers) or len(set(values)) < 2:
-        order = {end: place for place, end in enumerate(sorted(set(ends)))}
-        scale = max(len(order) - 1, 1)
-        return [(order[each.low[0]] / scale, order[each.high[0]] / scale) for each in ranges]
-    least, size = min(values), max(values) - min(values)
-
-    def fraction(end: tuple[int, Any]) -> float:
-        number = numbers.get(end)
-        return (0.0 if end[0] < 0 else 1.0) if number is None else (number - least) / size
-
-    return [(fraction(each.low[0]), fraction(each.high[0])) for each in ranges]
-
-
 def number_of(value: Any) -> float | None:
     """Return a number for a number or a time, by which shares of ranges are taken; None for other values."""
     if isinstance(value, datetime):
@@ -250,13 +211,3 @@ def number_of(value: Any) -> float | None:
         return None if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):
         return None
-
-
-def end_text(position: Position) -> str:
-    """Return the end of a range for people."""
-    words: Mapping[int, str] = {-9: "?", -1: "null", 1: "NaN", 2: "null", 9: "?"}
-    rank, value = position[0]
-    if rank:
-        return words[rank]
-    text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
-    return text if len(text) <= 32 else f"{text[:31]}…"

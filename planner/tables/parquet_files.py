@@ -8,59 +8,8 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
-from planner.tables.layout import DataFile, Group, NewFile
-from planner.tables.storage import FOLDER, Journal, Storage
 
 _FIELD_ID: Final = b"PARQUET:field_id"
-
-
-class FileOwner:
-    """What the formats share: fetching, placing and discarding files of a storage."""
-
-    def __init__(self, storage: Storage) -> None:
-        self.storage = storage
-        self.journal = Journal(storage)
-
-    def scratch(self) -> Path | None:
-        """Return a folder on the disk of the table; None in a store."""
-        return self.storage.local(FOLDER)
-
-    def fetch(self, file: DataFile, folder: Path) -> Path:
-        """Return a local file."""
-        return self.storage.fetch(file.path, folder)
-
-    def target(self, like: DataFile, name: str) -> str:
-        """Return the path of a new file of the partition of another."""
-        raise NotImplementedError
-
-    def place(self, local: Path, name: str, like: DataFile) -> NewFile:
-        """Move a sorted file into the storage."""
-        footer = arrow("pyarrow.parquet").read_metadata(local)
-        path, size = self.target(like, name), local.stat().st_size
-        self.storage.put(local, path)
-        return NewFile(path=path, bytes=size, rows=footer.num_rows, footer=footer)
-
-    def begin(self, group: Group) -> None:
-        """Store where the files of a group will be."""
-        folder = self.target(group.files[0], "").rstrip("/")
-        self.journal.begin(group.id, folder=folder)
-
-    def end(self, group: Group) -> None:
-        """Forget a group."""
-        self.journal.end(group.id)
-
-    def discard(self, group_id: str) -> int:
-        """Remove the files of a group that was not committed, and forget it."""
-        folder = self.journal.facts(group_id)["folder"]
-        left = [path for path, _ in self.storage.listed(folder) if group_id in path]
-        for path in left:
-            self.storage.remove(path)
-        self.journal.end(group_id)
-        return len(left)
-
-    def interrupted(self) -> list[str]:
-        """Return the groups whose process is gone."""
-        return self.journal.interrupted()
 
 
 def leaf_statistics(footer: Any) -> Iterator[tuple[tuple[str, ...], int | None, tuple[Any, Any] | None]]:

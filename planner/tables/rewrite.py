@@ -22,8 +22,10 @@ from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet import free_bytes_of, see_rows, sort_tables
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle
 from planner.sorting.tables.table_hash import Checksums
-from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, TableFormat, UnconfirmedError, new_id
+from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, UnconfirmedError, new_id
 from planner.tables.parquet_files import shape
+from planner.tables.storage import FOLDER
+from planner.tables.table_format import TableFormat
 from planner.units import count_text, format_bytes
 
 _ATTEMPTS: Final = 5
@@ -31,17 +33,22 @@ _ROOM: Final = 1.1
 """The spill may take this fraction of a group's rows in memory, and the result of its files."""
 
 Watched = Callable[[], AbstractContextManager[Progress]]
+ClusterSort = Callable[[Sequence[str], str], tuple[list[str], int]]
+"""Takes files and a place, and returns the sorted files in order with the bytes spilled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteJob:
-    """Keys and limits of a rewrite."""
+    """Keys and limits of a rewrite. `on_cluster`, if given, has a cluster sort the files at addresses that it reaches
+    into a folder or prefix, by the keys and about in files of the target size.
+    """
 
     keys: tuple[str, ...]
     target_bytes: int
     memory_bytes: int | None = None
     threads: int | None = None
     temp_dir: str | None = None
+    on_cluster: ClusterSort | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,10 +159,14 @@ def _rewrite_group(
 def _attempt(table: TableFormat, snapshot: Snapshot, group: Group, job: RewriteJob, *, watched: Watched) -> GroupReport:
     with _scratch(table, group, job) as folder, _begun(table, group) as placed:
         inputs = _inputs(table, snapshot, group, folder)
-        _require_room(folder, _ROOM * (group.bytes + _spill_bytes(inputs, job)))
         before = Checksums()
         with watched() as progress:
-            spilled_bytes = _sort(inputs, folder, job, before, progress)
+            if job.on_cluster is None:
+                _require_room(folder, _ROOM * (group.bytes + _spill_bytes(inputs, job)))
+                spilled_bytes = _sort(inputs, folder, job, before, progress)
+            else:
+                see_rows(inputs, lambda _, rows: before.add(rows), progress, memory_bytes=job.memory_bytes, phase=0)
+                spilled_bytes = _sort_on_cluster(table, group, inputs, folder, job.on_cluster)
             after = Checksums()
             made = _read_back(folder, job, after, progress)
         _require_proof(snapshot, group, before, after)
@@ -281,6 +292,36 @@ def _sort(inputs: Sequence[str], folder: Path, job: RewriteJob, before: Checksum
         temp_dirs=(str(folder),),
     )
     return sort_tables(sorting, progress, see=before.add, restyle=_style).spilled_bytes
+
+
+def _sort_on_cluster(table: TableFormat, group: Group, inputs: Sequence[str], folder: Path, sort: ClusterSort) -> int:
+    """Have a cluster sort files where it reaches them, and bring the sorted ones here. Raises BadInputError where nodes
+    keep them on disks of their own.
+    """
+    storage, scratch, sorted_here = table.storage, f"{FOLDER}/{group.id}", folder / "sorted"
+    if storage.local_root is not None:
+        made, spilled_bytes = sort(inputs, str(sorted_here))
+        sorted_here.mkdir(exist_ok=True)
+        for number, path in enumerate(made):
+            if not Path(path).exists():
+                raise BadInputError(
+                    f"{path} lies on the disk of another node, where PLANNER_NODE_DIRECTORY has it",
+                    ["start the nodes without it, or sort a table in a store"],
+                    code="other-disk",
+                )
+            shutil.move(path, sorted_here / f"{number:06}.parquet")
+        return spilled_bytes
+    addresses = []
+    for file, local in zip(group.files, map(Path, inputs), strict=True):
+        is_copy = local.parent == folder
+        if is_copy:
+            storage.put(local, f"{scratch}/{local.name}.parquet")
+        addresses.append(f"{storage.uri}/{scratch}/{local.name}.parquet" if is_copy else table.address(file))
+    _, spilled_bytes = sort(addresses, f"{storage.uri}/{scratch}/sorted")
+    for path, _ in sorted(storage.listed(f"{scratch}/sorted")):
+        if path.endswith(".parquet"):
+            storage.fetch(path, sorted_here)
+    return spilled_bytes
 
 
 def probe(path: Path, folder: Path, progress: Progress) -> None:

@@ -26,10 +26,11 @@ _STALE_S: Final = 86_400.0
 
 
 class Storage:
-    """The files below a root. Paths are relative to it; `local_root` is None in a store."""
+    """The files below a root. Paths are relative to it; in a store `local_root` is None, and `uri` the root's."""
 
-    def __init__(self, file_system: Any, root: str, *, local_root: Path | None) -> None:
+    def __init__(self, file_system: Any, root: str, *, local_root: Path | None, uri: str = "") -> None:
         self.file_system, self.root, self.local_root = file_system, root.rstrip("/"), local_root
+        self.uri = uri.rstrip("/")
 
     def full(self, path: str) -> str:
         """Return the path as the file system takes it."""
@@ -117,6 +118,9 @@ class Journal:
             shutil.rmtree(folder / group_id, ignore_errors=True)
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+            return
+        for path, _ in list(self._storage.listed(f"{self._folder}/{group_id}", recursive=True)):  # of a cluster's sort
+            self._storage.remove(path)
 
     def leave(self, group_id: str) -> None:
         """Count a group as one whose process is gone."""

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
+from planner.report.tables import picture
 from planner.tables.groups import groups_of, in_partition
 from planner.tables.layout import DataFile
-from planner.tables.overlap import clusters, keys_of, overlap_of, picture, ranges_of
+from planner.tables.overlap import clusters, keys_of, overlap_of, ranges_of
 
 SCHEMA = pa.schema([("k", pa.int64()), ("f", pa.float64()), ("l", pa.list_(pa.int64()))])
 ENDS = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted)

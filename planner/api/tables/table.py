@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from planner.api.progress import OnProgress, reported
 from planner.config.paths import StrPath
 from planner.errors import BadInputError
-from planner.schemas.door import Bytes, Help, Usd, checked
+from planner.schemas.door import Bytes, Help, Usd, With, Without, checked
 from planner.sorting.sort_job import Threads
 from planner.units import count_text
 
 if TYPE_CHECKING:
     from planner.native import Progress
     from planner.tables.check import TableCheck
-    from planner.tables.layout import DataFile, Group, Snapshot, TableFormat
+    from planner.tables.layout import DataFile, Group, Snapshot
     from planner.tables.overlap import Overlap
     from planner.tables.price import TablePrice
     from planner.tables.rewrite import GroupReport
+    from planner.tables.table_format import TableFormat
 
 SMALL_SHARE: Final = 2
 """A file is small below the target size by this divisor."""
@@ -214,12 +215,26 @@ class Table:
             bool, Help("Also sort files that overlap no other, if rows in them are out of order: their keys are read.")
         ] = False,
         temp_dir: Annotated[
-            StrPath | None, Help("Folder for temporary files; the disk of a local table otherwise.", takes=str)
+            StrPath | None,
+            Help("Folder for temporary files; the disk of a local table otherwise.", takes=str),
+            Without("ray"),
+        ] = None,
+        ray: Annotated[
+            str | None, Help("Sort on the Ray cluster at this address. Nodes reach the table by the same name.")
+        ] = None,
+        directory: Annotated[
+            StrPath | None,
+            Help("With --ray and a table in a store: the folder of each node's disks.", option="--dir", takes=str),
+            With("ray"),
         ] = None,
         say: Callable[[str], None] | None = None,
         on_progress: OnProgress | None = None,
+        on_event: Callable[[dict[str, Any]], None] | None = None,
     ) -> TableSort:
         """Rewrite files that overlap or are small, sorted, a commit for each group; the table is then looked at again.
+
+        With `ray` a cluster sorts: each node reaches the table, its store or its folder, by the same name, and this
+        machine reads the files before and after. `memory_bytes` is then for a task too, and `on_event` gets events.
 
         Raises BadInputError, before anything is read, for what cannot be rewritten; ValidationFailedError if new files
         do not hold the rows of the old ones, with nothing committed; IoFailureError; InterruptedRunError.
@@ -250,7 +265,20 @@ class Table:
             return reported(["sort", "write", "read back"], on_progress)
 
         try:
-            reports = rewrite(self._format, self.snapshot, groups, job, watched=watched, say=tell)
+            with ExitStack() as stack:
+                if ray is not None and groups:
+                    from planner.api.tables.on_ray import sort_on_cluster
+
+                    sort = sort_on_cluster(
+                        ray,
+                        keys,
+                        file_bytes=target_file_bytes,
+                        directory=str(directory or ""),
+                        memory_bytes=memory_bytes,
+                        on_event=on_event,
+                    )
+                    job = replace(job, on_cluster=stack.enter_context(sort))
+                reports = rewrite(self._format, self.snapshot, groups, job, watched=watched, say=tell)
         finally:
             self._look_again()
         return TableSort(keys=keys, groups=tuple(reports), all_beyond_limit=beyond)

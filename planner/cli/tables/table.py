@@ -10,7 +10,7 @@ from planner.api.tables.table import Table, TableLook
 from planner.api.tables.table import table as look_at
 from planner.cli.shell.console import show, show_json, show_text, shown_width, talk
 from planner.cli.shell.declared_options import DeclaredOptions
-from planner.cli.shell.progress import shown_progress
+from planner.cli.shell.progress import shown_events, shown_progress
 from planner.errors import ValidationFailedError
 from planner.units import count_text
 
@@ -90,10 +90,13 @@ def sort(location: Location, *, asked: SortOptions, json: Json = False) -> None:
     Example: planner table sort lake/events --sort-by event_time
 
     Example: planner table sort lake/events --sort-by region,event_time --where day=2026-01-01 --max-bytes 200GB
+
+    Example: planner table sort s3://lake/events --sort-by event_time --ray auto --dir /mnt/nvme
     """
-    with shown_progress() as on_progress:
-        opened = _opened(location, asked)
-        done = opened.sort(say=talk, on_progress=on_progress, **asked.of(Table.sort))
+    shown = shown_events() if asked["ray"] else shown_progress()  # one bar at a time
+    with shown as watch:
+        opened, watching = _opened(location, asked), {"on_event" if asked["ray"] else "on_progress": watch}
+        done = opened.sort(**asked.of(Table.sort) | {"say": talk} | watching)
     if json:
         show_json(done.to_dict())
         return

@@ -103,6 +103,7 @@ class TableFormat:
             dictionaries=self.dictionaries,
             group_rows=self.group_rows,
             has_decimal_integers=self.has_decimal_integers,
+            details={"write_page_index": True},
         )
 
 

@@ -18,6 +18,11 @@ from planner.sorting.tables.table import rows_at, sorted_table
 from planner.sorting.tables.table_keys import ColumnKey, KeyColumn, first_of_equals, key_columns, row_key
 
 MOST_MERGED: Final = 32
+_MOST_OF_PIECES: Final = 128
+_PIECE_BYTES: Final = 1 << 18
+"""More runs than `MOST_MERGED` are merged at once, up to `_MOST_OF_PIECES`, where their pieces have this size: smaller
+ones cost more than another round.
+"""
 Tables = Iterator[Any]
 
 
@@ -40,7 +45,8 @@ class Runs:
 
     def expect(self, runs: int, *, memory_bytes: int) -> None:
         """Share the memory among `runs` runs, or as many as are merged at once; more runs take several rounds."""
-        self._at_once = min(max(runs, 2), MOST_MERGED)
+        most = max(min(memory_bytes // _PIECE_BYTES, _MOST_OF_PIECES), MOST_MERGED)
+        self._at_once = min(max(runs, 2), most)
         self.piece_bytes = max(memory_bytes // self._at_once, 1)
         self._loaded_bytes = memory_bytes + memory_bytes // 4
 
@@ -53,13 +59,15 @@ class Runs:
         self._waiting.append(tables)
 
     def merge(self) -> Tables:
-        """Return all rows in order; equal rows stay in the order in which their runs were added."""
+        """Return all rows in order; equal rows stay in the order in which their runs were added.
+
+        Rounds before the last merge as few runs as leave so many as are merged at once.
+        """
         most = self._at_once
-        while len(self._waiting) > most:
-            groups = [self._waiting[i : i + most] for i in range(0, len(self._waiting), most)]
-            self._waiting = []
-            for group in groups:
-                self._write(self._merge(group))
+        while (beyond := len(self._waiting) - most) > 0:
+            first, self._waiting = self._waiting[: min(beyond + 1, most)], self._waiting[min(beyond + 1, most) :]
+            self._write(self._merge(first))
+            self._waiting.insert(0, self._waiting.pop())  # where its rows were
         return self._merge(self._waiting)
 
     def _write(self, tables: Iterator[Any]) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -270,3 +271,16 @@ def test_a_file_that_is_replaced_meanwhile_ends_the_sort(
     with pytest.raises(InputChangedError, match=str(path)) as caught:
         run(tmp_path, [pa.table({"a": [1, 2, 3]})], ["a"], merge=merge)
     assert (caught.value.exit_code, output.read_text()) == (6, "earlier")
+
+
+@pytest.mark.usefixtures("small_runs")
+def test_rounds_merge_no_more_runs_than_they_must(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one run more than are merged at once only two are written again."""
+    table = pa.table({"key": np.random.default_rng(5).permutation(2000), "text": ["x" * 300] * 2000})
+    monkeypatch.setattr(parquet, "_LEAST_PIECE_BYTES", 10_000_000)
+    monkeypatch.setattr(table_runs, "MOST_MERGED", 1000)
+    _, once = run(tmp_path, [table], ["key"])
+    monkeypatch.setattr(table_runs, "MOST_MERGED", once.runs - 1)
+    ours, twice = run(tmp_path, [table], ["key"])
+    assert ours.column("key").to_pylist() == list(range(2000))
+    assert once.runs > 10 and once.spilled_bytes < twice.spilled_bytes < once.spilled_bytes * (1 + 3 / once.runs)

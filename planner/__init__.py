@@ -46,9 +46,11 @@ if TYPE_CHECKING:
     from planner.api.tables.table import TableSort as TableSort
     from planner.api.tables.table import table as table
     from planner.api.validate import DatasetValidation as DatasetValidation
+    from planner.api.validate import RowsValidation as RowsValidation
     from planner.api.validate import Validation as Validation
     from planner.api.validate import validate as validate
     from planner.api.validate import validate_on_ray as validate_on_ray
+    from planner.api.validate import validate_rows as validate_rows
     from planner.calibration import Profile as Profile
     from planner.clouds.order import Order as Order
     from planner.clusters.emulated.shaping import Shaping as Shaping
@@ -137,6 +139,7 @@ _HOMES = {
     "Recommendation": "api.recommend",
     "RentalOptions": "api.rental_options",
     "Request": "schemas.request",
+    "RowsValidation": "api.validate",
     "RunReport": "schemas.run_report",
     "Shaping": "clusters.emulated.shaping",
     "Simulation": "simulation.result",
@@ -173,6 +176,7 @@ _HOMES = {
     "up": "api.clusters",
     "validate": "api.validate",
     "validate_on_ray": "api.validate",
+    "validate_rows": "api.validate",
 }
 """The module of each public name, which loads on first use, so importing the package costs nothing."""
 

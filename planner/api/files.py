@@ -39,15 +39,17 @@ def require_readable(paths: Iterable[Path]) -> None:
             raise BadInputError(f"{path}: permission denied; name a file that you may read", code="permission-denied")
 
 
-def output_file(name: str | os.PathLike[str], *, hint: str = "") -> Path:
+def output_file(name: str | os.PathLike[str], *, hint: str = "", example: str = "sorted") -> Path:
     """Return the path of an output, which is one file. Raises BadInputError for a folder, also one to be made, with
-    how to write one as `hint`.
+    how to write one as `hint`, and the `example` of a name in it.
     """
     text = os.fspath(name)
     if text.endswith("/") and "://" not in text:
         hints = [hint] if hint else []
         raise BadInputError(
-            f"{text} is a folder: name the file in it that is to be written, as {text}sorted", hints, code="is-folder"
+            f"{text} is a folder: name the file in it that is to be written, as {text}{example}",
+            hints,
+            code="is-folder",
         )
     return path_of(name)
 

@@ -199,10 +199,10 @@ class Recommendation(Answer):
         networks, volumes = self.network_rows(), self.volume_counts()
         return replace(self.contrast(), networks=networks, volumes=volumes, variants=variants)
 
-    def what_if(self, **changes: Any) -> Recommendation:
+    def what_if(self, factors: Mapping[str, Any] | str = "", /, **changes: Any) -> Recommendation:
         """Plan again with a change: a resource, the price or the data multiplied (`network=2`, `price="70%"`, `data=2`;
         the others are `local`, `volumes`, `objects` and `cpu`) or an argument of `recommend` replaced (`data="200TB"`,
-        `deadline="1h"`, `nodes=50`).
+        `deadline="1h"`, `nodes=50`). `factors` may be those of the command line, `"network=2,data=2"`.
 
         The rest of the request stays; prices and capacities add to those given. Raises BadInputError for other changes.
 
@@ -213,7 +213,7 @@ class Recommendation(Answer):
         """
         from planner.planning.what_if.what_if import changed
 
-        return self._answer_to(changed(self.plan.request, changes))
+        return self._answer_to(changed(self.plan.request, changes, what_if=factors))
 
     def by_region(self) -> dict[str, Candidate | None]:
         """Return the cluster to recommend in each requested region alone, None where nothing is feasible.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, U
 
 from planner.api.contents.inspection import Input, inspect
 from planner.api.contents.listed_files import all_files, listed_files
-from planner.api.files import output_file, require_new
+from planner.api.files import output_file, require_new, require_readable
 from planner.api.progress import OnProgress, reported
 from planner.api.sort import disorder_of
 from planner.api.sort_here import disorder_of_rows
@@ -141,10 +141,11 @@ def validate(
     paths, inputs = _files(files), _files(input)
     if summaries:
         return Validation(report=validate_summaries(paths), expected=expected)
+    require_readable(path for path in (*paths, *inputs) if "://" not in str(path))
     asked = {"lines": lines, "record_size": record_size}
     found, of_input = looked or inspect_both(paths, inputs, asked, say=None)
     if found.format is None:
-        raise BadInputError(f"{paths[0]}: say what it holds: --lines, or --format records", code="unknown-format")
+        raise BadInputError(f"{paths[0]}: say what it holds: --lines, or --record-size 100", code="unknown-format")
     layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads}
     layout["record_size"] = USUAL_RECORD_BYTES if record_size is None else record_size
     shared: dict[str, Any] = {"lines": found.format == "lines", "layout": layout, "on_progress": on_progress}

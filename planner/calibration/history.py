@@ -71,7 +71,9 @@ def records(table: Records) -> list[dict[str, Any]]:
     """Return a table's rows as dicts with text keys. Raises BadInputError for anything else."""
     rows = table.to_dict("records") if hasattr(table, "to_dict") and not isinstance(table, Mapping) else table
     if isinstance(rows, Mapping | str) or not isinstance(rows, Iterable):
-        raise BadInputError("expected a DataFrame or a list of dicts, one per run", code="wrong-type")
+        raise BadInputError(
+            "expected a DataFrame, such as pandas.read_csv('runs.csv'), or a list of dicts", code="wrong-type"
+        )
     rows = list(rows)
     if not all(isinstance(row, Mapping) for row in rows):
         raise BadInputError("expected every run to be a dict of column name to value", code="wrong-type")

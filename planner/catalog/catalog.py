@@ -37,7 +37,7 @@ from planner.catalog.refreshed import refresh_command
 from planner.catalog.region_prices import FILES, listed_regions, price_rows
 from planner.catalog.tables import Table
 from planner.catalog.transfer_prices import TransferPrice
-from planner.errors import BadInputError, some_of
+from planner.errors import BadInputError, nearest, some_of
 from planner.schemas.request_forms import OWN
 
 T = TypeVar("T")
@@ -338,8 +338,10 @@ class Catalog:
     def _unpriced_text(self, region: str, pricing: str) -> str:
         priced, kinds = self.regions(pricing), sorted(set(self.tables["prices"]["pricing"].tolist()))
         if not priced and pricing not in ("on-demand", "spot"):
-            text = f"--pricing {pricing}: catalog {self.name} has {' and '.join(kinds)}; what is reserved or committed"
-            return f"{text} costs the on-demand price less a --discount, such as 40%"
+            text = f"--pricing {pricing}: catalog {self.name} has {' and '.join(kinds)}"
+            if meant := nearest(pricing, kinds):
+                return f"{text}.{meant}"
+            return f"{text}; what is reserved or committed costs the on-demand price less a --discount, such as 40%"
         refresh = refresh_command(self.name, pricing, region=region if priced else "")
         if not priced:
             more = f"; {refresh} reads them" if refresh else ""

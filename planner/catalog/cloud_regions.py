@@ -9,6 +9,7 @@ its prices.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -33,7 +34,8 @@ REGIONS: Final = Schema(
 
 def regions_of(named: Sequence[str], catalogs: Sequence[Catalog]) -> list[tuple[str, ...]]:
     """Return the regions of each catalog: the requested regions that its cloud has, or its default if none is
-    requested. `aws=us-east-1` is for one cloud alone; console names, such as `West Europe`, are accepted.
+    requested. `aws=us-east-1` is for one cloud alone; console names, such as `West Europe`, are accepted, and so
+    are `all` and patterns.
 
     Raises BadInputError for a region that no catalog's cloud has, and for a cloud without a region.
     """
@@ -55,8 +57,13 @@ def region_named(word: str, catalog: Catalog) -> str | None:
     return next((region for region, name in names.items() if _fold_name(word) == _fold_name(name)), None)
 
 
+EVERY: Final = "all"
+
+
 def _find_places(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]]:
-    """Return (index of the catalog, region) for each catalog with the region. Raises BadInputError if none has it."""
+    """Return (index of the catalog, region) for each catalog with the region; `all`, or a pattern such as `europe-*`,
+    is of the regions with prices. Raises BadInputError if none has it.
+    """
     cloud, equals, region = word.rpartition("=")
     cloud = cloud.strip().casefold()
     places = [place for place, catalog in enumerate(catalogs) if not equals or cloud in (catalog.cloud, catalog.name)]
@@ -65,6 +72,11 @@ def _find_places(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]
         raise BadInputError(
             f"--region {word}: {cloud!r} is none of the clouds asked for, which are {there}", code="unknown-cloud"
         )
+    pattern = "*" if region.strip().casefold() == EVERY else region.strip().casefold()
+    if "*" in pattern:
+        priced = [(place, name) for place in places for name in catalogs[place].regions()]
+        if fitting := [(place, name) for place, name in priced if fnmatchcase(name, pattern)]:
+            return fitting
     names = [(place, region_named(region.strip(), catalogs[place])) for place in places]
     if meant := [(place, name) for place, name in names if name is not None]:
         return meant

@@ -9,7 +9,7 @@ from planner.config.user_files import read_user_file
 from planner.errors import BadInputError
 from planner.schemas.machine_lists import MachineList, read_machine_list
 
-_SUFFIXES: Final = (".json", ".tfstate", ".txt", ".yaml", ".yml")
+_SUFFIXES: Final = (".csv", ".json", ".tfstate", ".tsv", ".txt", ".yaml", ".yml")
 
 
 def listed_machines(given: str, *, option: str) -> MachineList | None:
@@ -27,4 +27,8 @@ def listed_machines(given: str, *, option: str) -> MachineList | None:
                 f"{option} {given}: no such file; name one that lists your machines", code="no-such-file"
             )
         return None
+    if file.is_dir():
+        place = given if "/" in given else f"./{given}"
+        hint = f"plan --catalog {place} plans with the machines of a catalog, and takes its options"
+        raise BadInputError(f"{option} {given}: a folder; name a file that lists machines", [hint], code="is-folder")
     return read_machine_list(read_user_file(file), where=f"{option} {given}", option=option)

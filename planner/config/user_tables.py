@@ -29,6 +29,8 @@ _OTHER_PRICES: Final = {
     "daily", "upfront", "gb", "gib",
 }  # fmt: skip
 """Words of columns that are no US dollars per hour of a machine."""
+_NEGOTIATED: Final = {"company", "contract", "discounted", "effective", "internal", "negotiated", "net", "our", "own"}
+"""Words of the column that counts where several have prices."""
 _UNIT: Final = r"(?:[kmgtpe]i?)?b(?:it|yte)?s?(?:/s|ps)?|(?:usd|\$)(?:\s*(?:/|per)\s*h(?:ou)?r?)?"
 _WITH_UNIT: Final = re.compile(rf"(.+?)[\s_-]*(?:[(\[]\s*({_UNIT})\s*[)\]]|[\s_-]({_UNIT}))", re.IGNORECASE)
 """Headings such as `Memory (GiB)`, `network [Gbit/s]` and `disk_size_tb`."""
@@ -59,6 +61,8 @@ def read_called(
             if key == "price":
                 words = {name: said for name, said in words.items() if said.isdisjoint(_OTHER_PRICES)}
             alike = [name for name, said in words.items() if not said.isdisjoint(names)]
+            if key == "price" and len(alike) > 1:
+                alike = [name for name in alike if not words[name].isdisjoint(_NEGOTIATED)]
             found[key] = found[key] or (alike[0] if len(alike) == 1 else "")
         taken = {key: name for key, name in found.items() if name}
         texts = {
@@ -85,6 +89,8 @@ def _with(text: str | None, unit: str) -> str:
     small letters in a rate, as `mb/s`, stay a question.
     """
     said = (text or "").strip()
+    if re.fullmatch("[kmgt]bits?", unit, re.IGNORECASE):
+        unit = f"{unit[0].upper()}bit/s"  # a size has no bits
     if re.fullmatch("[kmgtp]i?b", unit):
         unit = f"{unit[0].upper()}{unit[1:-1]}B"
     return f"{said} {unit}" if unit and re.fullmatch(r"[\d.,_]+", said) else said
@@ -94,10 +100,14 @@ def price_sheet(file: Path) -> list[OwnPrice]:
     """Return a company's prices: US dollars per hour of each type, perhaps in a region. A note names the columns that
     were taken. Raises BadInputError for a file without them, and for all rows without a price at once.
     """
-    rows, taken, _ = read_called(file, _PRICES, in_words=True)
+    rows, taken, left = read_called(file, _PRICES, in_words=True)
     if missing := [key for key in ("type", "price") if key not in taken]:
-        called = ", ".join(_PRICES[missing[0]])
-        raise BadInputError(f"{file}: no column of the {missing[0]}; call it one of {called}", code="unknown-column")
+        what = {"type": "instance types", "price": "US dollars per hour"}[missing[0]]
+        raise BadInputError(
+            f"{file}: no column, or no single one, is clearly that of the {missing[0]}",
+            [f"call the one of {what} '{missing[0]}'; it has {', '.join(map(repr, [*taken.values(), *left]))}"],
+            code="unknown-column",
+        )
     note = f"--own-price {file}, columns {' and '.join(taken.values())}"
     prices, problems = [], []
     for where, row in rows.items():

@@ -200,7 +200,7 @@ def check_rates(
         if name not in ASSUMABLE and name.partition(":")[0] not in OF_TYPES:
             names = ", ".join(ASSUMABLE)
             raise BadInputError(
-                f"assume {name}: unknown; what can be assumed is {names}.{nearest(name, ASSUMABLE)}",
+                f"assume {name}: unknown; what can be assumed is {names}.{quantity_meant(name, ASSUMABLE)}",
                 code="unknown-word",
             )
         if name == "price" or name.startswith("power"):
@@ -210,13 +210,36 @@ def check_rates(
         if name not in SCALABLE:
             names = ", ".join(SCALABLE)
             raise BadInputError(
-                f"what-if {name}: unknown; what can be scaled is {names}.{nearest(name, SCALABLE)}", code="unknown-word"
+                f"what-if {name}: unknown; what can be scaled is {names}.{quantity_meant(name, SCALABLE)}",
+                code="unknown-word",
             )
         if not 0.001 <= factor < 1e6:
             raise BadInputError(
                 f"what-if {name}={factor:g}: a factor must be positive, from 0.001 to below a million",
                 code="out-of-range",
             )
+
+
+_WORDS: Final = {
+    "network": ("bandwidth", "net", "nic"),
+    "local local_read local_write": ("disk", "hdd", "io", "nvme", "read", "ssd", "storage", "write"),
+    "volumes volume_read volume_write": ("ebs", "volume"),
+    "objects object_read object_write": ("bucket", "gcs", "object", "s3", "store"),
+    "cpu sort": ("compute", "cores", "processors", "vcpu", "vcpus"),
+    "memory": ("ram",),
+    "price": ("cost", "costs", "usd"),
+    "data": ("bytes", "input", "size"),
+}
+"""Words of users for what can be scaled or assumed."""
+
+
+def quantity_meant(word: str, names: Sequence[str]) -> str:
+    """Return a sentence with what a word means among quantities, else with the names of a similar spelling."""
+    if word in ("count", "machines", "nodes", "workers"):
+        return " --nodes 10 sets the number of nodes"
+    meant = (of.split() for of, words in _WORDS.items() if word.casefold() in words)
+    known = next(([name for name in of if name in names] for of in meant), [])
+    return f" Did you mean {' or '.join(known)}?" if known else nearest(word, names)
 
 
 def _check_rate(bytes_per_s: float, *, option: str) -> None:

@@ -105,9 +105,17 @@ class _File:
     not_instances: tuple[str, ...] = ()
 
 
+_LISTS = ("clouds", "regions", "pricings", "instances", "not_instances")
+
+
 def policy_of(table: dict[str, Any], *, source: str) -> Policy:
-    """Return the policy in a file's values. Raises BadInputError naming each key that is unknown or wrong."""
+    """Return the policy in a file's values; keys may have hyphens, and a list of one may be its text.
+
+    Raises BadInputError naming each key that is unknown or wrong.
+    """
     reader, deadline_s = Reader(is_strict=True), None
+    table = {name.replace("-", "_"): value for name, value in table.items()}
+    table |= {name: [value] for name in _LISTS if isinstance(value := table.get(name), str)}
     file: _File | None = reader.read(_File, table)
     if isinstance(text := table.get("deadline"), str):
         try:

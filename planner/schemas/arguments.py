@@ -76,6 +76,9 @@ def _require_data(data: str | float | None, *, most_data: bool) -> None:
         raise BadInputError(
             "say how much to sort: --data 100TB; or ask `planner most-data` how much can be", code="missing-argument"
         )
+    if isinstance(data, str) and data.endswith((".toml", ".json")):
+        hints = [f"`plan {data}` plans a request or a kept plan", "in Python: recommend(**planner.read_request(FILE))"]
+        raise BadInputError(f"--data {data}: a file, and no size", hints, code="not-an-amount")
     if most_data:
         raise BadInputError("--data and --most-data contradict each other: give one", code="contradiction")
 
@@ -151,7 +154,7 @@ def with_typed_arguments(function: Callable[..., Any], typed: type, *declared: t
 
 
 def as_arguments(text: str) -> str:
-    """Return a text on a request with the arguments of Python for options: `` `deadline=20m` `` for --deadline 20m."""
+    """Return a text on a request with Python's arguments for options: `` `deadline='20m'` `` for --deadline 20m."""
     return spelled(text, {name: Argument(form.option_type, None, None, ()) for name, (_, form) in arguments().items()})
 
 

@@ -238,6 +238,7 @@ def option_of(name: str, argument: Argument | None = None) -> str:
 
 _OPTION: Final = re.compile(r"--([a-z][a-z0-9-]*)(?:[ =]((?=\S*[0-9A-Z/*])[^\s,;()'\"`]*[^\s,;:.()'\"`]))?")
 """An option, with its value if that looks like one: `--data 100TB`, not the word after `--force`."""
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COMMAND: Final = re.compile(r"`[^`]*`|\bplan(?:ner)? [^;:.`]*")
 """What a shell runs: its options stay options."""
 
@@ -268,7 +269,11 @@ def spelled(text: str, declared: Mapping[str, Argument], named: list[str] | None
         if option[1] not in arguments:
             return option[0]
         named.append(name := arguments[option[1]])
-        value = "True" if declared[name].hint is bool else option[2]
+        hint, value = declared[name].hint, option[2]
+        if hint is bool:
+            value = "True"
+        elif value and not _NUMBER.fullmatch(value) and problem(value, hint) is None:
+            value = repr(value)
         return f"`{name}={value}`" if value else f"`{name}`"
 
     parts, end = [], 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections import Counter
@@ -42,6 +43,14 @@ class MachineList:
     instance_type: str
     unused: tuple[str, ...] = ()
 
+    @property
+    def origin(self) -> str:
+        """Where the list comes from, in words."""
+        return self.source if self.source == SPREADSHEET else f"the output of `{self.source}`"
+
+
+SPREADSHEET: Final = "CSV with columns instance_type and count"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
@@ -62,6 +71,7 @@ def read_machine_list(text: str, *, where: str, option: str = "--own") -> Machin
     form = _format_of(document)
     if form is None:
         known = [form.source for form in FORMATS]
+        known += ["facts of machines, such as their processors, are for `planner catalog new mine FILE.csv`"]
         raise BadInputError(
             f"{where}: lists no machines in a known format; it can be the output of:", known, code="unknown-format"
         )
@@ -388,6 +398,31 @@ def _slurm_group(entry: Mapping[str, Any], *, nodes: int) -> Group:
     return Group(nodes=nodes, instance_type=kind, size=size, idle=down[0].lower() if down else "")
 
 
+# -- Spreadsheets ------------------------------------------------------------------------------------------------------
+
+_TYPE_HEADINGS: Final = ("instancetype", "machinetype", "vmsize", "instance", "machine", "type", "flavor", "flavour")
+_COUNT_HEADINGS: Final = ("count", "nodes", "machines", "instances", "quantity", "number", "hosts")
+
+
+def _csv_columns(text: Any) -> tuple[list[list[str]], list[str]] | None:
+    """Return the rows of CSV below a heading with a column of types, and the heading in small letters alone."""
+    if not isinstance(text, str) or not (head := text.partition("\n")[0]):
+        return None
+    mark = max(",;\t", key=head.count)
+    first, *rows = csv.reader(text.splitlines(), delimiter=mark, strict=False)
+    names = [re.sub("[^a-z]", "", name.casefold()) for name in first]
+    return (rows, names) if {*names} & {*_TYPE_HEADINGS} else None
+
+
+def _spreadsheet(text: Any) -> Iterator[Group]:
+    """Yield the machines of each row: as many as its count says, else one."""
+    rows, names = _csv_columns(text) or ([], [])
+    kind = next(names.index(name) for name in _TYPE_HEADINGS if name in names)
+    count = next((names.index(name) for name in _COUNT_HEADINGS if name in names), None)
+    for row in filter(any, rows):
+        yield Group(nodes=1 if count is None else int(row[count]), instance_type=row[kind].strip())
+
+
 FORMATS: Final = (
     Format(source="aws emr describe-cluster", recognises=_has_fields("Cluster"), groups=_emr_cluster),
     Format(source="aws emr list-instances", recognises=_has_fields("Instances"), groups=_emr_instances),
@@ -423,5 +458,6 @@ FORMATS: Final = (
         ),
         groups=_terraform,
     ),
+    Format(source=SPREADSHEET, recognises=lambda text: _csv_columns(text) is not None, groups=_spreadsheet),
 )
 """Known formats. Terraform's state file itself is read like the output of `terraform show -json`."""

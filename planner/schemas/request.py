@@ -81,7 +81,8 @@ class Request:
                     complete="catalogs"),
     )
     regions: tuple[str, ...] = field(
-        (), forms.NAMES, "Used first 4", "Regions; each catalog's default otherwise.", "region", complete="regions"
+        (), forms.NAMES, "Used first 4", "Regions, 'europe-*' or all; each catalog's default otherwise.", "region",
+        complete="regions",
     )
     instances: tuple[str, ...] = field(
         (), forms.NAMES, "Machines 1", "Only these types; patterns such as 'i4i.*' work.", "instance",

@@ -166,7 +166,19 @@ def _texts(amount: Any) -> list[str]:
 
 def _assumed_rates(amount: Any) -> dict[str, float]:
     by_name = pairs("--assume", amount, example="NAME=RATE, for example network=800MB/s")
-    return {name: _plain_number(name, value) if is_plain(name) else in_rate(value) for name, value in by_name.items()}
+    return {name: (_plain_number if is_plain(name) else _assumed_rate)(name, value) for name, value in by_name.items()}
+
+
+def _assumed_rate(name: str, amount: str | float) -> float:
+    try:
+        return in_rate(amount)
+    except BadInputError as error:
+        hints = []
+        if re.search(r"\.[a-z]+$", str(amount)):
+            hints = ["`planner ingest FILE` takes rates measured in a file, and plans then use them"]
+        elif re.search(r"\d\s*[%x]$", str(amount)):
+            hints = [f"--what-if {name}={amount} multiplies it"]
+        raise BadInputError(f"--assume {name}={amount}: {error.message}", hints, code=error.code) from None
 
 
 def _plain_number(name: str, amount: str | float) -> float:
@@ -182,6 +194,9 @@ def _plain_number(name: str, amount: str | float) -> float:
     return value
 
 
+_CHANGE: Final = re.compile(r"([+-]\d+(?:\.\d+)?)\s*%")
+
+
 def _factors(amount: Any) -> dict[str, float]:
     by_name = pairs("--what-if", amount, example="NAME=FACTOR, for example network=1.5")
     return {name: factor(name, value) for name, value in by_name.items()}
@@ -193,10 +208,15 @@ def is_factor(amount: Any) -> bool:
 
 
 def factor(name: str, amount: str | float) -> float:
+    """Return a factor: `2`, `2x`, `200%`; with a sign a percentage is a change, so `+50%` is 1.5 and `-20%` is 0.8."""
+    if isinstance(amount, str) and (change := _CHANGE.fullmatch(amount.strip())):
+        return 1 + float(change[1]) / 100
     try:
         return in_share(re.sub(r"(?<=\d)\s*x$", "", amount.strip()) if isinstance(amount, str) else amount)
     except BadInputError:
-        raise BadInputError(f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%", code="malformed") from None
+        raise BadInputError(
+            f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%; +20% adds", code="malformed"
+        ) from None
 
 
 def _count(amount: str | float, option: str, *, most: int = 100_000) -> int:

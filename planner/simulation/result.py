@@ -64,7 +64,8 @@ class Simulation:
     """The `draws` of one cluster's sort, with the prediction of the equations (`planned`).
 
     `breaks_first` is the resource that the whole run waits for most. `timelines` are those of the median draw, by
-    phase.
+    phase. `burst_bytes_per_s` is the rate at which links begin here while the equations count their baseline alone; 0
+    where both count the same.
     """
 
     cluster: str
@@ -81,6 +82,7 @@ class Simulation:
     loss: LossCost | None = None
     slow: SlowCost | None = None
     spot: SpotCost | None = None
+    burst_bytes_per_s: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the simulation as plain values; `timeline` has the spans of each group of nodes, by phase."""

@@ -17,6 +17,7 @@ import numpy as np
 from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
+from planner.cost_model.caveats import stated_burst_bytes_per_s
 from planner.cost_model.duration import PhaseUses, planned_spares, slowdowns_of
 from planner.cost_model.evidence import RATE_OF
 from planner.cost_model.model import CostModel
@@ -99,6 +100,7 @@ def simulate(
         loss=None if loss is None else loss_cost(loss, works, runs),
         slow=None if slow is None else slow_cost(slow, works, runs),
         spot=None if context.risk is None else spot_cost(context.risk, works, runs, seed=seed),
+        burst_bytes_per_s=(best.nodes > 1 and stated_burst_bytes_per_s(context, best.nodes)) or 0.0,
     )
 
 

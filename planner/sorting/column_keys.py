@@ -16,6 +16,21 @@ _KINDS: Final = ("bytes", "int", "num", "float", "date", "fold", "natural")
 _WORDS: Final = (_KINDS, ("asc", "desc"), ("last", "first"))
 _EVERY: Final = tuple(word for words in _WORDS for word in words)
 _DATE: Final = "date="
+_ALSO: Final = {
+    **dict.fromkeys(("decimal", "number", "numeric"), "num"),
+    **dict.fromkeys(("bigint", "int64", "integer", "long"), "int"),
+    **dict.fromkeys(("double", "float64", "real"), "float"),
+    **dict.fromkeys(("str", "string", "text"), "bytes"),
+    **dict.fromkeys(("datetime", "time", "timestamp"), "date"),
+    "ascending": "asc",
+    "descending": "desc",
+}
+"""What other tools call the kinds and directions."""
+_CALENDAR: Final = {
+    "yyyy": "%Y", "yy": "%y", "mmm": "%b", "mm": "%m", "dd": "%d", "hh": "%H", "mi": "%M", "ss": "%S",
+}  # fmt: skip
+_CALENDAR_PART: Final = re.compile("|".join(_CALENDAR), re.IGNORECASE)
+"""Parts of a date as spreadsheets and SQL write them, as far as they are clear."""
 _IN_DATES: Final = "YymdbBaAHIMSfpz"
 """What formats of dates have behind a percent sign: as strptime takes it, but `%f` is digits of a second."""
 _PART_OF_DATE: Final = re.compile("%(.?)")
@@ -44,17 +59,22 @@ def _parsed(text: str, names: Sequence[str], *, columns: int) -> NamedColumn:
     format = next((word.removeprefix(_DATE) for word in given if word.startswith(_DATE)), None)
     if format is not None:
         _require_format(text, format)
-    given = ["date" if word.startswith(_DATE) else word for word in given]
+    given = ["date" if word.startswith(_DATE) else _ALSO.get(word.casefold(), word) for word in given]
     if wrong := [word for word in given if word not in _EVERY]:
-        raise BadInputError(
-            f"--key {text}: {wrong[0]!r} is none of {', '.join(_EVERY)}.{nearest(wrong[0], _EVERY)}",
-            code="unknown-word",
-        )
+        near = _date_meant(wrong[0]) or nearest(wrong[0], _EVERY)
+        raise BadInputError(f"--key {text}: {wrong[0]!r} is none of {', '.join(_EVERY)}.{near}", code="unknown-word")
     said = [[word for word in given if word in words] for words in _WORDS]
     if several := next((words for words in said if len(words) > 1), None):
         raise BadInputError(f"--key {text}: {several[0]} and {several[1]} exclude each other", code="contradiction")
     kind = said[0][0] if said[0] else "bytes"
     return NamedColumn(column, kind, said[1] == ["desc"], said[2] == ["first"], text, format or "")
+
+
+def _date_meant(word: str) -> str:
+    """Return the format that a word such as `%d/%m/%Y`, `date(%d/%m/%Y)` or `dd/mm/yyyy` means; '' for none."""
+    bare = re.sub(r"^(?:date|datetime|format|timestamp)[^\w%]*(?=[%dmy])|[)\]\"']+$", "", word, flags=re.IGNORECASE)
+    format = bare if "%" in bare else _CALENDAR_PART.sub(lambda part: _CALENDAR[part[0].lower()], bare)
+    return f" Did you mean {_DATE}{format}?" if "%" in format else ""
 
 
 def _require_format(text: str, format: str) -> None:
@@ -64,6 +84,8 @@ def _require_format(text: str, format: str) -> None:
     if not parts or wrong or parts.count("f") > 1:
         what = f"%{wrong[0]} is no part of a date" if wrong else "it has no part of a date"
         what = "it has %f twice" if parts and not wrong else what
+        if not parts and (meant := _date_meant(format)):
+            what += f".{meant}"
         hint = f"the parts are %{', %'.join(_IN_DATES)}, as in {_DATE}%d/%m/%Y"
         raise BadInputError(f"--key {text}: {what}", [hint], code="bad-format")
 
@@ -134,9 +156,11 @@ def _split(text: str, names: Sequence[str], *, columns: int) -> tuple[int, list[
 
 def _no_such_column(text: str, names: Sequence[str]) -> str:
     words = _words(text)
-    while len(words) > 1 and (words[-1] in _EVERY or words[-1].startswith(_DATE)):
+    while len(words) > 1 and (words[-1] in (*_EVERY, *_ALSO) or words[-1].startswith(_DATE)):
         words.pop()
     name = ":".join(words)
     if not names:
         return f"--key {text}: without a header a column is given by its number, not as {name!r}"
-    return f"--key {text}: there is no column {name!r}.{nearest(name, names)} The columns are {', '.join(names[:20])}"
+    plain, descending = re.subn(r"^-|\s+desc(?:ending)?$", "", name, flags=re.IGNORECASE)
+    near = f" Did you mean {plain}:desc?" if descending and plain in names else nearest(name, names)
+    return f"--key {text}: there is no column {name!r}.{near} The columns are {', '.join(names[:20])}"

@@ -82,7 +82,7 @@ FACTS: Final = {
         parse_rate, "25Gbit/s", ("bandwidth", "networkbandwidth", "networkperformance", "networkspeed", "nic")
     ),
     "disks": Fact(_from(0), "8, or 0 for none", ("drives", "localdisks", "ssds")),
-    "disk_size": Fact(parse_size, "2TB", ("capacity", "diskcapacity", "drivesize"), "with disks"),
+    "disk_size": Fact(parse_size, "2TB", ("capacity", "disk", "diskcapacity", "drivesize"), "with disks"),
     "disk_kind": Fact(_one_of("nvme", "ssd", "hdd"), "nvme", ("disktype", "drivetype"), "with disks"),
     "disk_read": Fact(parse_rate, "6GB/s, of all disks of a machine: `planner bench disk` measures it", ("read",),
                       "with disks"),

@@ -42,7 +42,8 @@ def _names(location: str, storage: Mapping[str, str]) -> dict[str, list[str]]:
     if "://" not in location or location.startswith("file://"):
         root = Path(location.removeprefix("file://"))
         if not root.is_dir():
-            raise BadInputError(f"{location}: no such folder; a table is one", code="no-such-file")
+            is_file = ["it is a file: planner sort FILE OUTPUT --key NAME sorts one"] if root.is_file() else []
+            raise BadInputError(f"{location}: no such folder; a table is one", is_file, code="no-such-file")
         within = root / "metadata"
         names = [path.name for path in sorted(within.iterdir())] if within.is_dir() else []
         return {"metadata": names} | ({"_delta_log": []} if (root / "_delta_log").is_dir() else {})

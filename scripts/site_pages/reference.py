@@ -79,6 +79,7 @@ def interface_page() -> str:
         *entry("planner.abandon_sort", planner.abandon_sort),
         *entry("planner.find_disorder", planner.find_disorder),
         *entry("planner.validate", planner.validate),
+        *entry("planner.validate_rows", planner.validate_rows),
         *entry("planner.validate_on_ray", planner.validate_on_ray),
         *entry("planner.measure", planner.measure),
         *entry("planner.up", planner.up),

@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from approvals import Approve
-from refusals import require
+from refusals import refused, require
 from typer.testing import CliRunner, Result
 
 import planner
@@ -56,7 +56,16 @@ def test_csv_is_sorted_and_validated_by_its_columns(table: Path, tmp_path: Path)
 def test_rows_need_a_key(command: str, table: Path, tmp_path: Path) -> None:
     refused = call(command, table, *([tmp_path / "out"] if command == "sort" else []))
     field = "--key" if command == "sort" else ""
-    require(refused.exception, "missing-key", str(table), "--key NAME", field=field)
+    require(refused.exception, "missing-key", str(table), "--key NAME", "its columns are name, age;", field=field)
+
+
+def test_python_names_a_missing_file_and_the_function_that_takes_keys(table: Path, tmp_path: Path) -> None:
+    with refused("no-such-file", "gone.csv"):
+        planner.validate(tmp_path / "gone.csv")
+    with refused("unknown-argument", "Did you mean: planner.validate_rows(FILES, key='NAME')", field="key"):
+        planner.validate(table, key="age")  # type: ignore[call-arg]
+    found = planner.validate_rows(table, key="age:num")
+    assert isinstance(found, planner.RowsValidation) and (found.rows, found.unordered) == (3, 0)
 
 
 def test_parquet_is_parquet_under_any_name(tmp_path: Path) -> None:

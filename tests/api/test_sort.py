@@ -176,7 +176,7 @@ def test_what_is_no_text_is_refused_by_name(beginning: bytes, name: str, tmp_pat
 def test_arrow_is_a_table_and_no_text(tmp_path: Path) -> None:
     source = tmp_path / "in"
     source.write_bytes(b"ARROW1\0\0" + b"\n" * 92)
-    with refused("missing-key", "key=NAME", field="key"):
+    with refused("missing-key", "key='NAME'", field="key"):
         planner.sort(source, tmp_path / "out")
     for options, code in (({"key": "a"}, "not-a-table"), ({"lines": True}, "not-text")):
         with refused(code, "in"):

@@ -30,6 +30,15 @@ def test_each_region_is_for_the_clouds_that_have_it(asked: tuple[str, ...], chos
     assert regions_of(asked, [AWS, AZURE]) == chosen
 
 
+def test_all_and_patterns_are_the_regions_with_prices() -> None:
+    assert regions_of(["all"], [GCP]) == [tuple(GCP.regions())]
+    (european,) = regions_of(["Europe-*"], [GCP])
+    assert european and all(name.startswith("europe-") for name in european)
+    assert set(european) == {name for name in GCP.regions() if name.startswith("europe-")}
+    with pytest.raises(BadInputError, match="none of this name"):
+        regions_of(["mars-*"], [GCP])
+
+
 def test_a_cloud_without_regions_of_its_own_needs_none() -> None:
     assert regions_of(["us-east-1"], [AWS, OCI]) == [("us-east-1",), ("all",)]
 

@@ -28,6 +28,8 @@ def test_a_sheet_has_a_price_for_each_type_and_region(sheet: Path) -> None:
     for heading in ("Hourly USD", "Linux On Demand ($/h)"):
         sheet.write_text(f"API Name,{heading},Notes\na,1,old\n")
         assert [(price.instance, price.price_usd_per_hour) for price in price_sheet(sheet)] == [("a", 1)]
+    sheet.write_text("Instance Type,On-Demand Hourly ($),Our Price\na,3,1\n")
+    assert [(price.instance, price.price_usd_per_hour) for price in price_sheet(sheet)] == [("a", 1)]
     sheet.write_text("Type,Price (EUR/h),Monthly cost,Cost per hour in dollars\na,3,900,1\n")
     assert [(price.instance, price.price_usd_per_hour) for price in price_sheet(sheet)] == [("a", 1)]
 
@@ -49,8 +51,9 @@ def test_a_plan_takes_the_prices_and_keeps_the_file(sheet: Path, tmp_path: Path)
     ("text", "code", "named"),
     [
         ("type,price\na,n/a\nb,\n", "malformed", ("prices.csv:2: 'n/a'", "prices.csv:3: ''")),
-        ("type,linux cost,windows cost\na,1,2\n", "unknown-column", ("no column of the price", "usdperhour")),
-        ("host,usd\na,1\n", "unknown-column", ("no column of the type", "instancetype")),
+        ("type,linux cost,windows cost\na,1,2\n", "unknown-column", ("US dollars per hour 'price'", "'windows cost'")),
+        ("host,usd\na,1\n", "unknown-column", ("that of the type", "it has 'usd', 'host'")),
+        ("instance,monthly_usd\na,900\n", "unknown-column", ("US dollars per hour 'price'", "'monthly_usd'")),
         ("x\n1\n", "unknown-column", ("no column",)),
     ],
 )

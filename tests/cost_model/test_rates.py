@@ -37,6 +37,12 @@ def test_a_device_is_known_by_its_simultaneous_rate_or_by_both_exclusive_ones() 
 def test_names_that_are_none_are_refused_with_the_nearest() -> None:
     with refused("unknown-word", "local_raed", "local_read"):
         check_rates(assume={"local_raed": 1.0}, scale={}, compute_bytes_per_s_per_vcpu=None)
+    for word, meant in (("disk", "local_read or local_write"), ("bandwidth", "network")):
+        with refused("unknown-word", f"Did you mean {meant}?"):
+            check_rates(assume={word: 1.0}, scale={}, compute_bytes_per_s_per_vcpu=None)
+    for word, meant in (("bandwidth", "mean network"), ("disk", "mean local?"), ("nodes", "--nodes 10 sets")):
+        with refused("unknown-word", meant):
+            check_rates(assume={}, scale={word: 2.0}, compute_bytes_per_s_per_vcpu=None)
     with refused("out-of-range", "cpu=0", "0.001"):
         check_rates(assume={}, scale={"cpu": 0.0}, compute_bytes_per_s_per_vcpu=None)
 

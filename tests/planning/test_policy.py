@@ -85,8 +85,10 @@ def test_a_file_says_all_limits_and_what_is_wrong_in_it(approve: Approve) -> Non
     assert policy_of(written, source="limits.toml") == Policy(
         max_cost_usd=100.0, deadline_s=3600.0, p95=True, max_nodes=8, evidence="spec", clouds=("aws",)
     )
+    loose = {"max-nodes": 8, "clouds": "aws", "not-instances": "i8g.*"}
+    assert policy_of(loose, source="f") == Policy(max_nodes=8, clouds=("aws",), not_instances=("i8g.*",))
     with refused("unknown-argument", "limits.toml", field="max_costs") as caught:
-        policy_of({"max_costs": 1, "max_nodes": "8", "deadline": "soon", "clouds": "aws"}, source="limits.toml")
+        policy_of({"max_costs": 1, "max_nodes": "8", "deadline": "soon", "clouds": 1}, source="limits.toml")
     approve(caught.value.details)
     named = {line.partition(":")[0] for line in caught.value.details}
     assert named == {"max_costs", "max_nodes", "deadline", "clouds"}

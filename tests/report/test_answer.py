@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 from functools import reduce
 from importlib.metadata import version
 from types import ModuleType
@@ -109,7 +110,7 @@ def test_page_and_sensitivities_of_nothing_say_why(infeasible: Recommendation) -
 
 
 def test_reasons_in_python_name_its_arguments(infeasible: Recommendation) -> None:
-    assert "No cluster meets `deadline=1s`" in infeasible.why[1] and "--deadline" not in repr(infeasible)
+    assert "No cluster meets `deadline='1s'`" in infeasible.why[1] and "--deadline" not in repr(infeasible)
     assert "--deadline 1s" in infeasible.to_html()  # which is sent to others
 
 
@@ -138,6 +139,10 @@ def test_a_guessed_attribute_is_answered_with_the_one_meant(
         ("explain", "answer.why"),
         ("plot", "answer.chart"),
         ("save", "answer.plan.to_json"),
+        ("to_dict", "answer.plan.to_json"),
+        ("to_csv", "answer.to_frame"),
+        ("alternatives", "answer.candidates"),
+        ("html", "answer.to_html"),
     ],
 )
 def test_what_an_answer_or_the_package_is_thought_to_have_is_named(
@@ -149,6 +154,21 @@ def test_what_an_answer_or_the_package_is_thought_to_have_is_named(
         getattr(planner, name)
     where, *path = meant.split(".")
     assert reduce(getattr, path, planner if where == "planner" else answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("why_not", "planner.recommend('3TB').why_not("),
+        ("export", ".export('terraform')"),
+        ("explain_log", "planner explain-log --help"),
+        ("read_plan", "planner.Plan.from_json"),
+        ("regions", "planner catalog show"),
+    ],
+)
+def test_what_only_the_package_is_thought_to_have_is_named(name: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(meant)):
+        getattr(planner, name)
 
 
 def test_a_misspelt_name_of_the_package_is_answered_with_those_near() -> None:

@@ -235,6 +235,23 @@ def test_two_clusters_alike_are_no_question() -> None:
     assert (made.nodes, made.instance_type, made.unused) == (2, "m4.2xlarge", ("2 x m4.2xlarge",))
 
 
+@pytest.mark.parametrize(
+    ("text", "nodes", "kind"),
+    [
+        ("instance_type,count\nm5.large,20\ni3.large,3\n", 20, "m5.large"),
+        ("host;Machine Type\na;m5.large\nb;m5.large\nc;i3.large\n", 2, "m5.large"),
+    ],
+)
+def test_a_spreadsheet_has_a_row_for_each_type_or_machine(text: str, nodes: int, kind: str) -> None:
+    made = read_machine_list(text, where="f")
+    assert (made.nodes, made.instance_type, len(made.unused)) == (nodes, kind, 1)
+    assert made.origin == "CSV with columns instance_type and count"
+    with pytest.raises(BadInputError, match="planner catalog new mine"):
+        read_machine_list("host,cores\na,64\n", where="f")
+    with pytest.raises(BadInputError, match="f: not what `CSV"):
+        read_machine_list("type,count\nm5.large,many\n", where="f")
+
+
 def test_text_of_no_format_is_no_list_of_machines() -> None:
     for text in ("hello: world", '{"request": 1}', "a,b\n1,2\n", "", "<html>"):
         assert not lists_machines(text)

@@ -50,6 +50,20 @@ def test_a_csv_is_completed_by_options_and_its_prices_are_known_by_usual_names(t
     assert catalog.prices("here").price_usd_per_hour.tolist() == [1.5, 0.5]
 
 
+def test_machines_without_a_type_are_called_like_their_catalog(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.csv"
+    heading, row = "host,cpu,ram_gb,disks,disk_tb,nic_gbit\n", "64,256,8,2,25\n"
+    hosts.write_text(f"{heading}h1,{row}h2,{row}")
+    rates = ["--disk-kind", "nvme", "--disk-read", "6GB/s", "--disk-write", "4GB/s"]
+    call("catalog", "new", str(tmp_path / "ours"), str(hosts), *rates)
+    shapes = load_catalog(str(tmp_path / "ours")).instances
+    assert (shapes.names[0], shapes.machines[0], shapes.local_disk_bytes[0]) == ("ours", 2, 2e12)
+    assert shapes.network_baseline_bytes_per_s[0] == 25e9 / 8
+    hosts.write_text(f"{heading}h1,{row}h2,32{row[2:]}")
+    call("catalog", "new", str(tmp_path / "two"), str(hosts), *rates)
+    assert list(load_catalog(str(tmp_path / "two")).instances.names) == ["two-1", "two-2"]
+
+
 def test_machines_of_price_zero_are_without_rent(tmp_path: Path) -> None:
     call("catalog", "new", str(tmp_path / "mine"), *FACTS, "--price", "0")
     assert load_catalog(str(tmp_path / "mine")).is_free

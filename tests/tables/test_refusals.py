@@ -119,6 +119,8 @@ def test_places_without_a_table_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="no Parquet files"):
         planner.table(tmp_path)
     (tmp_path / "x.parquet").write_text("no table")
+    with pytest.raises(BadInputError, match="planner sort FILE OUTPUT"):
+        planner.table(tmp_path / "x.parquet")
     with pytest.raises(BadInputError, match=r"x\.parquet"):
         planner.table(tmp_path)
     with pytest.raises(BadInputError, match="no such table"):

@@ -21,13 +21,17 @@ from planner.api.recommend import recommend
 from planner.api.request_inputs import price_sheets
 from planner.config.paths import StrPath
 from planner.config.user_files import read_user_file
-from planner.errors import BadInputError, Finding, bad_input, nearest
+from planner.errors import BadInputError, Finding, bad_input
 from planner.schemas.arguments import columns, request_fields
 from planner.schemas.door import arguments_of, checked, problem
 from planner.schemas.request import options
+from planner.schemas.wrong_words import argument_meant
 
 OF_PROFILE: Final = ("profile", "option")
 """Arguments that a request has besides its own options."""
+_ALSO: Final = {name: name.removesuffix("s") for name in ("catalogs", "clouds", "instances", "models", "regions")}
+"""Keys of a list that also go by the plural, as in a policy."""
+_TABLES: Final = ("options", "plan", "request")
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -35,8 +39,9 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 def read_request(path: StrPath) -> dict[str, Any]:
     """Return the arguments in a TOML file, for `planner.recommend(**planner.read_request("nightly.toml"))`.
 
-    Its keys are those of `planner schema request`. Paths in it count from the current folder, as on the command line.
-    Raises BadInputError that lists every wrong key and value.
+    Its keys are those of `planner schema request`, or the plurals of some, such as `regions`; a table [set] may
+    hold settings. Paths in it count from the current folder, as on the command line. Raises BadInputError that lists
+    every wrong key and value.
 
     >>> import planner, pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp(), "nightly.toml")
@@ -48,8 +53,15 @@ def read_request(path: StrPath) -> dict[str, Any]:
         table = tomllib.loads(read_user_file(Path(path)))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInputError(f"{path} is no TOML: {error}", code="not-toml") from error
-    given = {name.replace("-", "_"): value for name, value in table.items()}
-    problems = [found for name, value in given.items() if (found := _problem(name, value))]
+    given: dict[str, Any] = {}
+    problems = []
+    settings = table.pop("set", {}) if isinstance(table.get("set"), Mapping) else {}
+    for key, value in (*table.items(), *settings.items()):
+        name = _ALSO.get(plain := key.replace("-", "_"), plain)
+        twice = Finding(field=plain, code="contradiction", text=f"says the same as {name}: give one of them")
+        if found := twice if name in given else _problem(name, value):
+            problems.append(found)
+        given[name] = value
     if problems:
         raise bad_input(path, problems)
     return given
@@ -58,8 +70,10 @@ def read_request(path: StrPath) -> dict[str, Any]:
 def _problem(name: str, value: Any) -> Finding | None:
     """Return what is wrong with an argument on its own."""
     known = [*options(), *OF_PROFILE]
+    if name in _TABLES and isinstance(value, Mapping):
+        return Finding(field=name, code="unknown-argument", text=f"its keys stand at the top, without [{name}]")
     if name not in known:
-        return Finding(field=name, code="unknown-argument", text=f"no such option.{nearest(name, known)}")
+        return Finding(field=name, code="unknown-argument", text=f"no such option.{argument_meant(name, known)}")
     if wrong := problem(value, arguments_of(recommend)[name].hint):
         return Finding(field=name, code=wrong[0], text=wrong[1])
     try:

@@ -100,6 +100,13 @@ def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, 
     )
 
 
+def heading_of(look: Look) -> list[str]:
+    """Return the names in the first row of CSV; none if that is data."""
+    text = _beginning(look)
+    dialect = dialect_of(text, ())
+    return [] if dialect.no_header else _rows(_without_hint(text)[1], dialect.separator, dialect.quote)[0]
+
+
 def compared_as_text(
     look: Look, keys: Sequence[str], *, separator: str | None, quote: str | None, no_header: bool
 ) -> Iterator[str]:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, cast
 
-from planner.api.contents.csv_dialect import detect_dialect
+from planner.api.contents.csv_dialect import detect_dialect, heading_of
 from planner.api.contents.file_kinds import OF_JSON, FileKind, format_by_name, kind_of, suffix_of
 from planner.api.files import mode_of
 from planner.compression.looks import Look, require_as_named
@@ -109,8 +109,11 @@ def _shown_format(
         say(f"{looks[0].name}: taken for {kind.text}; --format says otherwise")
     if kind.format in ("csv", *TABLES) and not keys:
         otherwise = "; or --format lines" if kind.format == "csv" else ""
+        names = heading_of(looks[0]) if kind.format == "csv" else []
         raise BadInputError(
-            f"{looks[0].name} is {kind.text}: say which columns are its keys, --key NAME{otherwise}", code="missing-key"
+            f"{looks[0].name} is {kind.text}: say which columns are its keys, --key NAME{otherwise}",
+            [f"its columns are {', '.join(names[:20])}; several keys are several --key"] if names else [],
+            code="missing-key",
         )
     return kind.format
 

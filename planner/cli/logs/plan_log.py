@@ -130,7 +130,7 @@ def _in_words(given: str) -> str:
     if listed is None:
         return given
     unused = f"; not counted: {some_of(listed.unused)}" if listed.unused else ""
-    talk(f"{machines}: {listed.nodes} x {listed.instance_type}, read as the output of `{listed.source}`{unused}")
+    talk(f"{machines}: {listed.nodes} x {listed.instance_type}, read as {listed.origin}{unused}")
     return f"{app}{equals}{listed.instance_type} x {listed.nodes}"
 
 

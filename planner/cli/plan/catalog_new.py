@@ -51,7 +51,14 @@ def catalog_new(
     else:
         require_readable([file])
         rows, taken, left = read_machines(file, counted=machines is not None)
-        found = {where: options | {name: text for name, text in row.items() if text} for where, row in rows.items()}
+        numbered = (
+            [directory.name] if len(rows) == 1 else [f"{directory.name}-{place}" for place in range(1, len(rows) + 1)]
+        )
+        unnamed = {} if "type" in taken else dict(zip(rows, numbered, strict=True))
+        found = {
+            where: {"type": unnamed.get(where, "")} | options | {name: text for name, text in row.items() if text}
+            for where, row in rows.items()
+        }
         talk(f"{file}: {', '.join(f'{fact} is column {name!r}' for fact, name in taken.items())}")
         if left:
             talk(f"{file}: not read: {', '.join(map(repr, left))}; the columns are called {', '.join(FACTS)}")

@@ -93,12 +93,22 @@ class RequestOptions(dict[str, Any]):
         """
         mine = {name: value for name, value in self.items() if name in given}
         if not file.exists():
+            size = re.fullmatch(r"[kKMGTPE]i?B", str(file)) is not None and "data" in given
             text = f"{file}: no such file; it is a request, FILE.toml, or a kept plan, FILE.json"
-            raise BadInputError(text, ["other options begin with --: plan --data 100TB"], code="no-such-file")
+            other = f"a size has no blank: plan --data {self['data']}{file}" if size else ""
+            hints = [other or "other options begin with --: plan --data 100TB"]
+            raise BadInputError(text, hints, code="no-such-file")
         if file.suffix == ".toml":
             from planner.api.arguments.request_file import read_request
 
             return RequestOptions(self | read_request(file) | mine)
+        if file.suffix != ".json":
+            hints = [
+                f"of a Spark event log: planner plan-log {file}",
+                f"of data to plan for: plan --input {file}; to sort it: planner sort {file} OUTPUT",
+            ]
+            text = f"{file}: a request is FILE.toml, in TOML, and a kept plan FILE.json"
+            raise BadInputError(text, hints, code="unsupported-format")
         again = RequestOptions(mine)
         again.based_on = read_plan(file)
         best = again.based_on.best

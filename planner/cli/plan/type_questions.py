@@ -73,7 +73,8 @@ def own(
         show_text(plan_json(answered.plan, own=to_jsonable(answer)))
     else:
         show_text(own_text(answer, answered.plan, width=min(columns(), 100)))
-    require_best(answered.plan)
+    if not answer.keeps_to(answered.plan.request):
+        require_best(answered.plan)
 
 
 def most_data(

@@ -51,7 +51,9 @@ def check(
     limits = with_limits(_read_policy(policy), max_cost_usd=max_cost, deadline_s=deadline_s, p95=p95)
     if limits == type(limits)():
         raise BadInputError(
-            "nothing is to be checked: give --max-cost, --deadline or --policy FILE", code="missing-argument"
+            "nothing is to be checked: give --max-cost, --deadline or --policy FILE",
+            ["plans are checked here; `planner validate FILE` checks data"],
+            code="missing-argument",
         )
     before, today = _plan_of(baseline) if baseline else None, datetime.now(UTC).date()
     read = {path: _plan_of(path) for path in plans}

@@ -5,6 +5,7 @@ Help is plain text under headings. Typer would use rich, which takes longer to l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, Final
@@ -70,7 +71,7 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept `plan 100TB` for `plan --data 100TB`, not a file. Usage errors are shown with an example."""
-        if self.name == "plan" and args and not args[0].startswith("-") and not args[0].endswith((".toml", ".json")):
+        if self.name == "plan" and args and not args[0].startswith("-") and not _FILE_NAME.search(args[0]):
             args = ["--data", *args]
         if self.name == "plan" and args == ["--version"]:
             show_version()
@@ -122,6 +123,10 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
 def words_given() -> tuple[str, ...]:
     """Return the words after `planner` that the user gave to the command at work."""
     return _GIVEN.get()
+
+
+_FILE_NAME: Final = re.compile(r"\w\.[A-Za-z]\w+$")
+"""Ends of words that are names of files, and no sizes such as 1.5TB."""
 
 
 def _path(ctx: Any) -> tuple[str, ...]:

@@ -87,7 +87,8 @@ def in_options(text: str, options: Mapping[str, str] = NO_OPTIONS) -> str:
         name = options.get(named[1]) or option_of(named[1])
         if named[2] == "False":
             return name.replace("--no-", "--", 1)
-        return f"{name} {named[2] or ''}".removesuffix("True").rstrip()
+        value = (named[2] or "").strip("'")  # as Python quotes texts
+        return f"{name} {value}".removesuffix("True").rstrip()
 
     return _ARGUMENT.sub(option, text)
 

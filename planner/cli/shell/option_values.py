@@ -83,7 +83,7 @@ class _Quick:
                 f"{name} {value}: use one of {', '.join(words)}.{nearest(value, words)}", code="unknown-word"
             )
         if wanted is Path and not param.type_descriptor.parameter_info.dir_okay:
-            output_file(value)
+            output_file(value, example="NAME")
         if wanted is Path and _may_name(value):
             return Path(value)
         if wanted == list[Path] and isinstance(value, list | tuple) and all(map(_may_name, value)):

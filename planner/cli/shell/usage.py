@@ -27,8 +27,9 @@ _MEANT: Final = {
     "up": ("create", "launch", "start"),
     "sweep": ("clean", "cleanup", "down", "gc", "leftovers", "list", "orphans", "prune", "status", "stop"),
     "attach": ("continue", "reattach", "resume"),
-    "show": ("instances", "list", "ls", "prices", "regions", "types"),
-    "plan": ("advise", "advice", "cost", "costs", "estimate", "price", "recommend", "shuffle"),
+    "show": ("instances", "list", "ls", "price", "prices", "regions", "types"),
+    "rank": ("cheapest", "filter", "find", "search", "sort", "top"),
+    "plan": ("advise", "advice", "cost", "costs", "estimate", "recommend", "shuffle"),
     "validate": ("check", "valsort", "verify"),
     "generate": ("gen", "gensort"),
     "compare": ("diff", "versus"),
@@ -43,14 +44,17 @@ _MEANT: Final = {
     "cluster attach": ("attach", "continue", "resume"),
     "bench disk": ("benchmark", "disk", "diskbench", "fio"),
     "bench net": ("iperf", "net", "network"),
-    "catalog show": ("instances", "prices", "regions", "show", "types"),
+    "catalog show": ("instances", "price", "prices", "regions", "show", "types"),
+    "check": ("validate", "verify", "budget", "ci", "gate", "limits", "policy"),
+    "export --to PLATFORM": ("databricks", "dataproc", "emr", "kubernetes", "platforms", "slurm", "terraform"),
+    "plan --data 3TB --region A,B --show csv": ("by-region", "compare-regions"),
+    "where": ("profile", "profiles"),
     "catalog refresh": ("refresh", "update"),
     "new": ("add", "create", "init", "make"),
     "table sort": ("compact", "optimise", "optimize", "rewrite", "z-order", "zorder"),
     "sort": ("cluster", "compact", "optimise", "optimize", "rewrite", "z-order", "zorder"),
-    "look": ("describe", "detail", "info", "overlap", "stats"),
+    "look": ("delta", "describe", "detail", "iceberg", "info", "layout", "overlap", "show", "stats"),
     "price": ("cost", "costs", "estimate", "plan"),
-    "check": ("validate", "verify"),
 }
 """Names of each command in other programs, or that users look for outside its group."""
 
@@ -92,7 +96,7 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
     missing one if any is `given`.
     """
     if type(error).__name__ == "NoSuchOption":
-        return _with_option_meant(error)
+        return _with_option_meant(error, examples)
     if type(error).__name__ not in _UNCLEAR:
         return error
     parameter, arguments = getattr(error, "param", None), []
@@ -109,8 +113,10 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
     return error
 
 
-def _with_option_meant(error: Any) -> Any:
-    """Suggest the command's own option for a newcomer's word, instead of options with similar spelling."""
+def _with_option_meant(error: Any, examples: Sequence[str]) -> Any:
+    """Suggest the command's own option for a newcomer's word, instead of options with similar spelling; without any of
+    either show an example.
+    """
     word = error.option_name.lstrip("-").partition("=")[0].lower()
     command = error.ctx.command if error.ctx else None
     options = {option for parameter in command.params for option in parameter.opts} if command else set()
@@ -124,6 +130,8 @@ def _with_option_meant(error: Any) -> Any:
     elif "--temp-dir" in options and "--key" in options and not error.option_name.startswith("--"):
         error.possibilities = None
         error.message = f"{error.message}. `planner gnusort` takes GNU sort's options"
+    elif examples and not error.possibilities:
+        error.message = f"{error.message}. For example: {examples[0]}"
     return error
 
 

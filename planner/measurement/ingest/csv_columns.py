@@ -25,6 +25,7 @@ _UNIT_IN_NAME: Final = re.compile(
     r"(?:_|\b)(bytes_per_s|[kKMGT]?i?Bps|[kKMGT]bps|"
     r"([kKMGT]?i?B(?:ytes?)?|[kKMGT]?bits?)(?:/|_per_| per )s(?:ec(?:ond)?)?)[)\]]?$"
 )
+_LIKE_RATE: Final = re.compile("bit|bps|rate|speed|through|bandwidth|[kmg]b", re.IGNORECASE)
 _PLAIN_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 KNOWN: Final = "known: fio, iperf3, ioping, PerfKitBenchmarker, planner bench; sysbench fileio as text; CSV"
@@ -122,7 +123,9 @@ def _plans(
 def _no_rate_error(path: Path, header: Sequence[str]) -> BadInputError:
     if len(header) > 1 or re.fullmatch(r"(?!null)[A-Za-z]\w*", header[0]):
         text = f"{path}: which column is the rate? Say --column bytes_per_s=COLUMN:UNIT"
-        return BadInputError(text, [f"columns: {', '.join(header)}"], code="no-rate")
+        likely = next((name for name in header if _LIKE_RATE.search(name)), "COLUMN")
+        hints = [f"columns: {', '.join(header)}", f"for example --column bytes_per_s={likely}:Gbit/s"]
+        return BadInputError(text, hints, code="no-rate")
     for separator, name in ((";", "semicolons"), ("\t", "tabs")):
         if separator in header[0]:
             return BadInputError(

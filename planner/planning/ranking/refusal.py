@@ -95,8 +95,11 @@ def _unmet(constraint: Constraint, at: Nearest) -> str:
         measure = f"`planner bench fleet {where}` measures it. " if at.asked.catalog in RENTED else ""
         advice = f"{measure}One node needs no network (--model indy); --set evidence=spec takes what is stated."
         return f"No cluster meets the evidence. The nearest is {at.name}: {shown}. {advice}"
-    alone = " --sort-deadline limits the sort alone." if constraint.name == "deadline" else ""
     best = f"The {_best(constraint.name)} {shown} ({at.name})."
+    if constraint.name == "capacity":
+        more = f"more machines: --set capacity={at.name.partition(' x ')[2]}=NUMBER"
+        return f"No cluster meets the capacity. {best} Try less data, as `planner most-data` says, or {more}."
+    alone = " --sort-deadline limits the sort alone." if constraint.name == "deadline" else ""
     return f"No cluster meets {constraint.asked}. {best}{option and f' Try {option}.'}{alone}"
 
 

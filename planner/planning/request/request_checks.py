@@ -151,6 +151,7 @@ def _check_stored(request: Request) -> None:
     if given and request.input is None:
         raise BadInputError(
             f"{given[0]} describes files that exist: name them, too, such as --input s3://bucket/path",
+            ["the form of the answer is another option: --json, or --show csv"] if given[0] == "--format" else [],
             code="missing-companion",
         )
     if request.output_region is not None and request.output is None:

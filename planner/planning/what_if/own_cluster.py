@@ -87,6 +87,14 @@ class OwnCluster:
     sizes: tuple[Candidate, ...] = ()
     listed: MachineList | None = None
 
+    def keeps_to(self, request: Request) -> bool:
+        """Return whether the machines do the job within the request's deadlines; rent does not concern them."""
+        of = self.cluster
+        return of is not None and all(
+            limit_s is None or time_s <= limit_s
+            for limit_s, time_s in ((request.deadline_s, of.whole_run_s), (request.sort_deadline_s, of.time_s.expected))
+        )
+
     @property
     def helps_up_to(self) -> int | None:
         """Largest number of machines up to which more help; None if no number does the job."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from planner.cost_model.rates import SCALABLE
+from planner.cost_model.rates import SCALABLE, quantity_meant
 from planner.cost_model.volumes.volume_counts import VolumeCount
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError
 from planner.planning.ranking.selection import narrowed
 from planner.planning.what_if.network_views import NetworkRow, network_as_it_is
 from planner.planning.what_if.reliefs import used_resources
@@ -176,21 +176,22 @@ def _varied(request: Request, best: Candidate, *, lever: str, factor: float) -> 
     return scaled(request, {lever: factor})
 
 
-def changed(request: Request, changes: Mapping[str, Any]) -> Request:
-    """Return the request with resources multiplied (factors, as `--what-if` takes them, under the names of `SCALABLE`)
-    and arguments of `recommend` replaced; prices and capacities are added to its existing ones. Raises BadInputError
-    for an unknown name.
+def changed(request: Request, changes: Mapping[str, Any], *, what_if: Mapping[str, Any] | str = "") -> Request:
+    """Return the request with resources multiplied (by factors under the names of `SCALABLE`, and by `what_if`, as
+    `--what-if` takes it) and arguments of `recommend` replaced; prices and capacities are added to its existing ones.
+    Raises BadInputError for an unknown name.
     """
     by_name = {name: by for name, by in changes.items() if name in SCALABLE}
     factors = {name: factor(name, by) for name, by in by_name.items() if is_factor(by) or name not in arguments()}
     asked = {name: amount for name, amount in changes.items() if name not in factors}
     for name in asked:
         if name not in arguments():
-            near = nearest(name, (*SCALABLE, *arguments()))
+            near = quantity_meant(name, (*SCALABLE, *arguments()))
             text = f"what_if {name}: no resource and no argument of recommend.{near}"
             known = f"resources are {', '.join(SCALABLE)}: what_if(network=2, price=0.5), or '2x' and '50%'"
             raise BadInputError(text, [known], code="unknown-argument")
     fields = request_fields(asked)
     for several in fields.keys() & {"own_prices", "node_limits"}:
         fields[several] += getattr(request, several)
-    return scaled(replace(request, **fields), factors)
+    stated = request_fields({"what_if": what_if})["scale"] if what_if else {}
+    return scaled(replace(request, **fields), stated | factors)

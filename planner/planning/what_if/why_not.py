@@ -237,7 +237,9 @@ def require_type(
         )
     names = sorted({name for catalog in catalogs for name in type_names(catalog)})
     raise BadInputError(
-        f"{option} {name}: unknown instance type in {asked}.{nearest(name, names)}", code="unknown-type"
+        f"{option} {name}: unknown instance type in {asked}.{nearest(name, names)}",
+        ["machines of your own: --catalog ./DIR of the catalog that `planner catalog new` made of them"],
+        code="unknown-type",
     )
 
 

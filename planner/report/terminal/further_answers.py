@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from planner.errors import some_of
+from planner.planning.ranking.refusal import refusal_of
 from planner.planning.what_if.own_cluster import OwnCluster
 from planner.planning.what_if.why_not import WhyNot
 from planner.report.clusters import Column, cluster_name, cluster_table, ratios, side_by_side, total_text
@@ -110,9 +111,9 @@ def own_text(answer: OwnCluster, plan: Plan, *, width: int = 80) -> str:
     first = _fits(answer, size) if mine is None else _does(mine, plan, size)
     shown = [of for n, of in enumerate(answer.sizes) if n < _SHOWN or of.nodes == answer.helps_up_to]
     figures: dict[str, str | Column] = {"nodes": lambda of: f"{of.nodes:,}", "whole run": "whole run"}
-    figures |= {"the sort": "expected"} | ({} if mine and mine.is_free else {"if rented": "total $"})
+    figures |= {"the sort": "expected"} | ({} if any(of.is_free for of in shown) else {"if rented": "total $"})
     table = aligned(cluster_table(figures, shown), indent="  ")
-    last = (*_more(answer), *_against(answer), *_read_from(answer.listed))
+    last = (*_more(answer), *_against(answer, plan), *_read_from(answer.listed))
     lines = [line for text in first for line in wrapped(text, width)]
     table = ["", *table, ""] if shown else []
     return "\n".join([*lines, *table, *(line for text in last for line in wrapped(text, width))])
@@ -154,11 +155,12 @@ def _more(answer: OwnCluster) -> Iterator[str]:
         yield f"More of them help up to about {most:,} nodes; beyond, {hardly}"
 
 
-def _against(answer: OwnCluster) -> Iterator[str]:
+def _against(answer: OwnCluster, plan: Plan) -> Iterator[str]:
     """Yield the comparison with the recommended cluster, in minutes and dollars."""
     best, mine = answer.recommended, answer.cluster
     if best is None:
-        yield "Nothing to rent does what is asked."
+        if answer.keeps_to(plan.request):  # else that is an error, which follows
+            yield f"Nothing to rent does what is asked. {refusal_of(plan).details[0]}"
         return
     if best.is_own:
         yield f"The plan would use {cluster_name(best)}: {format_duration(best.whole_run_s)}."
@@ -178,7 +180,7 @@ def _against(answer: OwnCluster) -> Iterator[str]:
 def _read_from(listed: MachineList | None) -> Iterator[str]:
     if listed is not None:
         unused = f"; not counted: {some_of(listed.unused)}" if listed.unused else ""
-        yield f"Read as the output of `{listed.source}`{unused}."
+        yield f"Read as {listed.origin}{unused}."
 
 
 def _fee_of(listed: MachineList | None) -> SparkPlatform | None:

@@ -198,11 +198,13 @@ def _capacity(plan: Plan, best: Candidate) -> str:
     if asked is None:
         return ""
     where = "in one placement group" if best.placement_group else f"in {region_word(best.region)}"
+    text = f"Capacity: ask for {asked.machines} machines {where} ({asked.vcpus:,.0f} vCPUs of quota) weeks before."
+    if plan.request.nodes is not None and asked.smaller is None:  # as many as asked for
+        return text
     most = "none does the job within what is asked"
     if smaller := asked.smaller:
         figures = f"{format_duration(smaller.time_s)}, {format_usd(smaller.cost_usd_total)}"
         most = f"{smaller.nodes} x {smaller.instance_type}, {figures}"
-    text = f"Capacity: ask for {asked.machines} machines {where} ({asked.vcpus:,.0f} vCPUs of quota) weeks before."
     return f"{text} Best of at most {MACHINES_AT_HAND}: {most}."
 
 

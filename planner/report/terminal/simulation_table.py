@@ -10,11 +10,13 @@ from planner.report.section import Said, Section
 from planner.report.words import phase_word
 from planner.simulation.result import Simulation
 from planner.simulation.timeline import ONE_TASK, OTHERS, Span, Timeline
-from planner.units import count_text, format_duration
+from planner.units import count_text, format_duration, format_link
 
 _WORDS: Final = {ONE_TASK: "a task's own threads", OTHERS: "slower nodes"}
 _LEAST_SHARE = 0.05
 """Least share of waiting that is named."""
+_LEAST_DIFFERENCE: Final = 0.1
+"""Share by which a simulated sort differs from the planned one where the reason is named."""
 
 
 def render_simulation(simulation: Simulation) -> Iterator[Said | Section]:
@@ -42,6 +44,9 @@ def render_simulation(simulation: Simulation) -> Iterator[Said | Section]:
     )
     planned = _range(simulation.planned_p50_s, simulation.planned_p95_s)
     yield Said(f"The whole sort takes {range_of(simulation)}; the equations say {planned}.")
+    differs = abs(simulation.p50_s - simulation.planned_p50_s) > _LEAST_DIFFERENCE * simulation.planned_p50_s
+    if differs and (burst := simulation.burst_bytes_per_s):
+        yield Said(f"Its links begin at their burst of {format_link(burst)}; the equations count their baseline alone.")
     if loss := simulation.loss:
         nodes = "a node" if loss.nodes == 1 else f"{loss.nodes} nodes"
         after = f"{nodes} lost after {loss.share:.0%} of it"

@@ -43,6 +43,9 @@ class Part:
     open: Callable[[], BinaryIO] = field(repr=False, compare=False)
 
 
+_WHERE_LOGS_ARE: Final = "Spark writes event logs to spark.eventLog.dir where spark.eventLog.enabled is true"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PassedOver:
     """A file that was not read, and why."""
@@ -58,8 +61,14 @@ def parts_of(path: Path) -> tuple[list[Part], list[PassedOver]]:
     read.
     """
     if not path.exists():
+        address = re.match("[a-z0-9+]+:/", str(path))
+        fetch = [
+            f"planner reads files of this machine, s3://, gs:// and https://; fetch it first: hdfs dfs -get {path}"
+        ]
         raise BadInputError(
-            f"{path}: no such file or directory; give an event log, or the directory it lies in", code="no-such-file"
+            f"{path}: no such file or directory; give an event log, or the directory it lies in",
+            fetch if address else [_WHERE_LOGS_ARE],
+            code="no-such-file",
         )
     if not path.is_file() and not path.is_dir():
         raise BadInputError(
@@ -72,7 +81,8 @@ def parts_of(path: Path) -> tuple[list[Part], list[PassedOver]]:
     except OSError as error:
         raise IoFailureError(f"{path} cannot be read: {error}", code="io") from error
     if not parts and len(others) == 1:
-        raise BadInputError(f"{others[0].name} is no Spark event log: {others[0].reason}", code="not-a-log")
+        where = [_WHERE_LOGS_ARE] if others[0].reason.startswith("no event") else []
+        raise BadInputError(f"{others[0].name} is no Spark event log: {others[0].reason}", where, code="not-a-log")
     return parts, others
 
 

@@ -70,6 +70,39 @@ def test_keys_may_have_hyphens_and_values_python_forms(tmp_path: Path) -> None:
     assert (request["data_bytes"], request["sort_deadline_s"], request["assume"]) == (10**12, 7200, {"network": 8e8})
 
 
+def test_keys_may_be_plurals_and_settings_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "request.toml"
+    file.write_text('data = "1TB"\nclouds = ["aws"]\nregions = "us-east-1"\ninstances = ["i4i.*"]\n[set]\nzones = 2')
+    request = plan_of(file)["request"]
+    assert (request["catalogs"], request["regions"], request["instances"]) == (["aws"], ["us-east-1"], ["i4i.*"])
+    assert request["zones"] == 2
+    file.write_text('region = "us-east-1"\nregions = "us-east-2"\nprices = 1\n[request]\ndata = "1TB"')
+    with pytest.raises(BadInputError) as error:
+        planner.read_request(file)
+    twice, prices, table = error.value.details
+    assert twice == "regions: says the same as region: give one of them"
+    assert "Did you mean: own_price=" in prices and "its keys stand at the top" in table
+
+
+def test_a_size_with_a_blank_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with refused("no-such-file", "a size has no blank: plan --data 3TB"):
+        invoked("plan", "--data", "3", "TB")
+    with refused("missing-companion", "--show csv", field="--format"):
+        invoked("plan", "--data", "3TB", "--format", "csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("r.yaml", "in TOML"), ("app.log", "planner plan-log {}"), ("t.csv", "planner sort"), ("app.zstd", "plan-log")],
+)
+def test_another_file_leads_to_the_command_that_takes_it(name: str, hint: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text("data: 3TB\n")
+    with refused("unsupported-format", hint.format(file)):
+        invoked("plan", file)
+
+
 def test_all_that_is_wrong_with_a_request_is_said_at_once(tmp_path: Path) -> None:
     file = tmp_path / "request.toml"
     file.write_text('data = "3XB"\ndedline = "2h"\nnodes = true\nobjective = "speed"\nassume = "network"\n')

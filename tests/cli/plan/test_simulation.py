@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from approvals import Approve
+from command_line import call
 from typer.testing import CliRunner
 
 import planner
@@ -118,3 +119,12 @@ def test_the_number_of_draws_has_bounds(draws: int) -> None:
 def test_what_cannot_be_simulated_is_refused_before_anything_is_planned(words: str, why: str) -> None:
     ended = CliRunner().invoke(build(only="simulate"), ["simulate", "--catalog", "none", *words.split()])
     assert isinstance(ended.exception, BadInputError) and why in str(ended.exception)
+
+
+def test_links_that_burst_explain_why_the_equations_take_longer() -> None:
+    words = ["simulate", "--data", "1TB", "--nodes", "10", "--draws", "1"]
+    bursting, steady = (call(*words, "--instance", name) for name in ("i8g.xlarge", "i8g.8xlarge"))
+    assert "links begin at their burst of 10 Gbit/s; the equations count their baseline alone" in " ".join(
+        bursting.split()
+    )
+    assert "burst" not in steady

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -43,6 +44,32 @@ def test_json_has_the_answers_beside_the_plan_and_can_be_read_again() -> None:
 def test_a_plan_without_a_cluster_still_answers_and_then_fails() -> None:
     text, error = asked("why-not", "i7i.8xlarge", "--deadline", "1s")
     assert "misses the deadline" in text and getattr(error, "exit_code", None) == 3
+
+
+def test_own_machines_that_do_the_job_are_an_answer_also_if_nothing_to_rent_does() -> None:
+    text, error = asked("own", "8 x i7i.8xlarge", "--budget", "1")
+    assert error is None and "Your 8 x i7i.8xlarge take" in text
+    assert "Nothing to rent does what is asked. No cluster meets --budget 1.00." in " ".join(text.split())
+    text, error = asked("own", "8 x i7i.8xlarge", "--deadline", "1s")
+    assert "They miss the deadline" in text and getattr(error, "exit_code", None) == 3
+    assert "Nothing to rent" not in text
+
+
+def test_too_few_machines_have_a_next_step(tmp_path: Path) -> None:
+    mine = str(tmp_path / "mine")
+    facts = "--machines 2 --vcpus 64 --memory 256GiB --network 25Gbit/s --disks 8 --disk-size 2TB --disk-kind nvme"
+    rates = "--disk-read 12GB/s --disk-write 8GB/s --type worker"
+    CliRunner().invoke(build(), ["catalog", "new", mine, *facts.split(), *rates.split()])
+    made = CliRunner().invoke(build(), ["own", "2 x worker", "--data", "20TB", "--catalog", mine])
+    assert "of them would; their bottleneck" in made.stdout and "if rented" not in made.stdout
+    assert "planner most-data` says, or more machines: --set capacity=worker=NUMBER" in str(made.exception)
+
+
+def test_a_folder_and_a_missing_file_are_no_lists_of_machines(tmp_path: Path) -> None:
+    _, error = asked("own", str(tmp_path))
+    assert "a folder" in str(error) and "plan --catalog" in str(error)
+    _, error = asked("own", str(tmp_path / "hosts.csv"))
+    assert "no such file" in str(error)
 
 
 @pytest.mark.parametrize("words", [("why-not", "i9z.large"), ("own", "8 x i9z.large"), ("own", "eight")])

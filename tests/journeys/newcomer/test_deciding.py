@@ -112,6 +112,7 @@ def test_two_regions_against_each_other(typed: Typed) -> None:
 def test_spot_against_on_demand(typed: Typed) -> None:
     assert "Did you mean: --pricing spot" in typed("plan --data 3TB --spot", code=2)
     assert "--discount" in typed("plan --data 3TB --pricing reserved", code=2)
+    assert "Did you mean on-demand?" in typed("plan --data 3TB --pricing ondemand", code=2)
     answer = typed("plan --data 3TB --pricing on-demand,spot")
     assert "on-demand spot" in answer and ", spot" in answer
 

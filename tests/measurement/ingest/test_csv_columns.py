@@ -88,7 +88,7 @@ def test_what_is_unclear_is_refused(tmp_path: Path, text: str, mapping: tuple[st
 @pytest.mark.parametrize("name", ["MBps", "speed_MBps", "Rate (MB/s)"])
 def test_the_only_column_with_a_unit_of_rates_is_the_rate(tmp_path: Path, name: str) -> None:
     assert [row["bytes_per_s"] for row in read(tmp_path, f"threads,{name}\n4,300\n")] == [300e6]
-    with refused("no-rate", "which column is the rate"):
+    with refused("no-rate", "which column is the rate", "for example --column bytes_per_s="):
         read(tmp_path, f"{name},other_GB/s\n300,5\n")
 
 

@@ -36,6 +36,12 @@ def test_where_none_at_hand_will_do_that_is_said() -> None:
     assert "Best of at most 100: none does the job within what is asked." in text
 
 
+def test_a_number_of_nodes_that_was_asked_for_is_not_said_to_be_too_large() -> None:
+    plan = recommend("1TB", nodes=178).plan
+    text = " ".join(" ".join(short_answer(plan, width=80)).split())
+    assert "weeks before." in text and "Best of at most" not in text
+
+
 def test_clusters_at_hand_and_the_papers_are_not_asked_for() -> None:
     assert recommend("10TB").plan.capacity is None
     assert recommend("100TB", nodes=200, paper=True).plan.capacity is None

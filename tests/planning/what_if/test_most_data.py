@@ -158,7 +158,7 @@ def test_what_has_no_limit_is_refused(make_catalog: Callable[..., str]) -> None:
 def test_how_much_is_said_once() -> None:
     with pytest.raises(BadInputError, match="`data` and `most_data=True` contradict each other"):
         recommend(data="1TB", most_data=True, model="indy")
-    with refused("missing-argument", "`data=100TB`", field="data"):
+    with refused("missing-argument", "`data='100TB'`", field="data"):
         recommend(model="indy")
 
 

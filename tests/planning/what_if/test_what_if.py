@@ -190,6 +190,8 @@ def test_more_disks_or_memory_plan_as_a_type_that_has_them(
         ({"price": 0.5}, {"price": "0.5"}),
         ({"network": 2.0}, {"network": "2x"}),
         ({"data": 2.0}, {"data": "200%"}),
+        ({"network": 1.5}, {"network": "+50%"}),
+        ({"price": 0.8}, {"price": "-20%"}),
     ],
 )
 def test_python_takes_the_factors_of_the_command_line(changes: dict[str, float], texts: dict[str, str]) -> None:
@@ -197,8 +199,11 @@ def test_python_takes_the_factors_of_the_command_line(changes: dict[str, float],
     (pair,) = texts.items()
     asked = recommend_by("1TB", instances="i4i.4xlarge", nodes=8, what_if="=".join(pair)).plan.request
     assert plan.what_if(**texts).plan.request == plan.what_if(**changes).plan.request == asked
+    assert plan.what_if("=".join(pair)).plan.request == plan.what_if(changes).plan.request == asked
     assert plan.what_if(data="2TB").plan.request.data_bytes == 2 * 10**12
     with refused("unknown-argument", "what_if(network=2, price=0.5)", "volumes"):
         plan.what_if(netwrk=2)
+    with refused("unknown-argument", "Did you mean network?"):
+        plan.what_if(bandwidth=2)
     with refused("malformed", "price=2, 2x or 200%", field="--what-if"):
         plan.what_if(price="abc")

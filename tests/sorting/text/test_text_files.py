@@ -248,10 +248,27 @@ def test_marks_ends_and_files_without_a_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("word", "kind"), [("number", "num"), ("integer", "int"), ("Double", "float"), ("text", "bytes")]
+)
+@pytest.mark.parametrize(("order", "direction"), [("ascending", "asc"), ("descending", "desc")])
+def test_kinds_and_directions_go_by_their_usual_names(
+    tmp_path: Path, word: str, kind: str, order: str, direction: str
+) -> None:
+    table = b"n,m\n10,a\n9,b\n100,c\n"
+    called, usual = f"n:{word}:{order}", f"n:{kind}:{direction}"
+    assert sorted_text(tmp_path, table, csv=CsvColumns(keys=(called,))) == sorted_text(
+        tmp_path, table, csv=CsvColumns(keys=(usual,))
+    )
+
+
+@pytest.mark.parametrize(
     ("key", "message"),
     [
         ("tme", "there is no column 'tme'. Did you mean time"),
         ("time:dsc", "'dsc' is none of .* Did you mean desc"),
+        ("-time", "there is no column '-time'. Did you mean time:desc"),
+        ("time desc", "there is no column 'time desc'. Did you mean time:desc"),
+        ("time:number:numeric", "num and num exclude each other"),
         ("time:int:num", "int and num exclude each other"),
         ("4", "there is no column 4; they are numbered from 1 to 3"),
         ("twice", "2 columns are called 'twice'; give a number"),

@@ -266,10 +266,12 @@ def test_nothing_to_read_is_refused_with_what_is_there(tmp_path: Path, approve: 
     with refused("no-log") as raised:
         spark_log.read(tmp_path)
     approve(raised.value.details)
-    with refused("not-a-log", "driver.log"):
+    with refused("not-a-log", "driver.log", "spark.eventLog.enabled"):
         spark_log.read(tmp_path / "driver.log")
     with refused("no-such-file"):
         spark_log.read(tmp_path / "absent")
+    with refused("no-such-file", "hdfs dfs -get hdfs:/logs/app"):
+        spark_log.read(Path("hdfs:///logs/app"))
 
 
 def test_an_application_without_tasks(tmp_path: Path) -> None:

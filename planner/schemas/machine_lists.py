@@ -78,10 +78,8 @@ def read_machine_list(text: str, *, where: str, option: str = "--own") -> Machin
     try:
         groups = _merged(form.groups(document))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise BadInputError(
-            f"{where}: not what `{form.source}` prints ({reason}); print it again", code="malformed"
-        ) from error
+        printed = f"not what `{form.source}` prints ({type(error).__name__}: {error}); print it again"
+        raise BadInputError(f"{where}: {error if form.source == SPREADSHEET else printed}", code="malformed") from error
     return _chosen(groups, source=form.source, where=where, option=option)
 
 
@@ -415,11 +413,15 @@ def _csv_columns(text: Any) -> tuple[list[list[str]], list[str]] | None:
 
 
 def _spreadsheet(text: Any) -> Iterator[Group]:
-    """Yield the machines of each row: as many as its count says, else one."""
+    """Yield the machines of each row: as many as its count says, else one. Raises ValueError for a row without them."""
     rows, names = _csv_columns(text) or ([], [])
     kind = next(names.index(name) for name in _TYPE_HEADINGS if name in names)
     count = next((names.index(name) for name in _COUNT_HEADINGS if name in names), None)
-    for row in filter(any, rows):
+    for line, row in enumerate(rows, start=2):
+        if not any(row):
+            continue
+        if len(row) < len(names) or not row[kind].strip() or not (count is None or row[count].strip().isdecimal()):
+            raise ValueError(f"line {line} has no type, or no number of machines")
         yield Group(nodes=1 if count is None else int(row[count]), instance_type=row[kind].strip())
 
 

@@ -248,8 +248,9 @@ def test_a_spreadsheet_has_a_row_for_each_type_or_machine(text: str, nodes: int,
     assert made.origin == "CSV with columns instance_type and count"
     with pytest.raises(BadInputError, match="planner catalog new mine"):
         read_machine_list("host,cores\na,64\n", where="f")
-    with pytest.raises(BadInputError, match="f: not what `CSV"):
-        read_machine_list("type,count\nm5.large,many\n", where="f")
+    for wrong in ("type,count\nm5.large,many\n", "count,type\n3\n"):
+        with pytest.raises(BadInputError, match="f: line 2 has no type, or no number of machines"):
+            read_machine_list(wrong, where="f")
 
 
 def test_text_of_no_format_is_no_list_of_machines() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -96,6 +97,9 @@ def table_lines(values: dict[str, Any], overlap: Overlap | None, *, width: int) 
         place = ", ".join(f"{name}={value}" for name, value in worst.partition)
         yield f"Key ranges of the files{' of ' + place if place else ''}, the least key on the left:"
         yield from (f"  |{line}" for line in lines)
+    if overlap.depth > 1 and not values["refusal"]:
+        asked = f"{shlex.quote(values['location'])} --sort-by {shlex.quote(','.join(overlap.keys))}"
+        yield f"Next: planner table price {asked} says what a sorted rewrite costs."
 
 
 def _section(partitions: list[dict[str, Any]]) -> Section:

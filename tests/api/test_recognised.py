@@ -59,6 +59,13 @@ def test_rows_need_a_key(command: str, table: Path, tmp_path: Path) -> None:
     require(refused.exception, "missing-key", str(table), "--key NAME", "its columns are name, age;", field=field)
 
 
+def test_columns_of_parquet_are_named_where_a_key_is_missing(tmp_path: Path) -> None:
+    source = tmp_path / "sales.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"day": [1], "amount": [2]}), source)
+    refused = call("sort", source, tmp_path / "out.parquet")
+    require(refused.exception, "missing-key", "--key NAME", "its columns are day, amount;", field="--key")
+
+
 def test_python_names_a_missing_file_and_the_function_that_takes_keys(table: Path, tmp_path: Path) -> None:
     with refused("no-such-file", "gone.csv"):
         planner.validate(tmp_path / "gone.csv")

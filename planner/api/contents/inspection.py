@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,8 +16,9 @@ from planner.api.contents.file_kinds import OF_JSON, FileKind, format_by_name, k
 from planner.api.files import mode_of
 from planner.compression.looks import Look, require_as_named
 from planner.compression.windows import HEADER_BYTES
-from planner.errors import BadInputError
+from planner.errors import BadInputError, PlannerError
 from planner.sorting.sort_job import CLUSTER_FORMATS, TABLES, ClusterFormat, Format
+from planner.sorting.tables.arrow_library import arrow
 
 _FILES_AT_ONCE: Final = 32
 _MOST_KEPT_BYTES: Final = 1 << 26
@@ -109,13 +111,23 @@ def _shown_format(
         say(f"{looks[0].name}: taken for {kind.text}; --format says otherwise")
     if kind.format in ("csv", *TABLES) and not keys:
         otherwise = "; or --format lines" if kind.format == "csv" else ""
-        names = heading_of(looks[0]) if kind.format == "csv" else []
+        names = _columns_of(looks[0], kind.format)
         raise BadInputError(
             f"{looks[0].name} is {kind.text}: say which columns are its keys, --key NAME{otherwise}",
             [f"its columns are {', '.join(names[:20])}; several keys are several --key"] if names else [],
             code="missing-key",
         )
     return kind.format
+
+
+def _columns_of(look: Look, format: Format) -> list[str]:
+    """Return the names of a file's columns, as far as they are known before it is sorted."""
+    if format == "csv":
+        return heading_of(look)
+    if format == "parquet" and "://" not in look.name:
+        with suppress(PlannerError, OSError, ValueError):  # what is wrong with the file is said when it is sorted
+            return list(arrow("pyarrow.parquet").read_schema(look.name).names)
+    return []
 
 
 def common_kind(files: Sequence[Path | str]) -> FileKind | None:

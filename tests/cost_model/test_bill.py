@@ -191,8 +191,8 @@ def test_the_papers_know_of_no_staging(cloud: str) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"input": "/data/in"}, r"`input=/data/in`: not the address of an object store"),
-        ({"output": "s3://"}, "`output=s3://`"),
+        ({"input": "/data/in"}, r"`input='/data/in'`: not the address of an object store"),
+        ({"output": "s3://"}, "`output='s3://'`"),
         ({"input": "ftp://x/y"}, "ftp://x/y"),
         ({"zones": 0}, "`zones=0`"),
     ],

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["store"]
 TABLE = """
 import os
+import subprocess
 from deltalake import DeltaTable, write_deltalake
 import pyarrow.parquet as pq
 
@@ -105,5 +106,8 @@ for error, text, asked in [
         assert text in str(raised), raised
     else:
         raise AssertionError(text)
+words = ["table", "sort", location, "--sort-by", "at", "--ray", "127.0.0.1:1", "--dir", str(folder)]
+said = subprocess.run([sys.executable, "-m", "planner", *words], capture_output=True, text=True)
+assert said.returncode == 6 and "nothing listens there" in said.stderr, said
 assert rows_of(location).equals(before) and sorted((folder / "events").rglob("*")) == files
 """)  # fmt: skip

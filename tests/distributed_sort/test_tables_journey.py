@@ -64,7 +64,8 @@ for file in table.files:
 @quick_soak
 def test_a_table_in_a_store_is_sorted_by_all_nodes(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
     on_head(sort_cluster, tmp_path, TABLE + f"""
-location, options = "{BUCKET}/events", {{"AWS_ALLOW_HTTP": "true", "AWS_S3_ALLOW_UNSAFE_RENAME": "true"}}
+location = "{BUCKET.replace("s3:", "s3a:")}/events"
+options = {{"AWS_ALLOW_HTTP": "true", "AWS_S3_ALLOW_UNSAFE_RENAME": "true"}}
 appended(location, options=options)
 sorted_there(location, options, directory=folder / "disks")
 """)  # fmt: skip

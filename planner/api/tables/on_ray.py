@@ -37,6 +37,7 @@ def sort_on_cluster(
     IoFailureError.
     """
     from planner.clusters.ray.driver_session import ray_session
+    from planner.distributed_sort.dataset.object_store import planner_uri
 
     session = partial(ray_session, address=ray, command=lambda *words: list(words), environment=os.environ)
     tell = on_event or (lambda _: None)
@@ -47,10 +48,11 @@ def sort_on_cluster(
             with session() as cluster:
 
                 def sort(files: Sequence[str], place: str) -> tuple[list[str], int]:
-                    source = files_dataset(InputFormat(format="parquet", key=tuple(keys)), files)
                     is_stored, path = "://" in place, Path(place)
+                    names = [planner_uri(file) if is_stored else file for file in files]  # tables may say s3a
+                    source = files_dataset(InputFormat(format="parquet", key=tuple(keys)), names)
                     request = {"source": json.loads(source.to_json()), "partition_bytes": file_bytes}
-                    request |= {"output": place if is_stored else path.name, "memory_bytes": memory_bytes}
+                    request |= {"output": planner_uri(place) if is_stored else path.name, "memory_bytes": memory_bytes}
                     request |= {"directory": directory if is_stored else str(path.parent)}
                     number = next(numbers)  # each job has names of its own: one that replaces another frees its files
                     of_job = {"journal": f"{notes}/{number}.journal", "manifest": f"{notes}/{number}.json"}

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,9 +52,15 @@ def partitions(cluster: SortCluster, output: str) -> list[Path]:
     return [path for node in NODES for path in cluster.directory(node).glob(f"{output}/*part-*")]
 
 
+def in_memory(cluster: SortCluster) -> set[Path]:
+    return {path for node in NODES for path in cluster.emulated.nodes.memory(node).iterdir()}
+
+
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
 def test_what_a_killed_sort_left_is_freed_and_nothing_else(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    of_others = in_memory(sort_cluster)
     source = kill(sort_cluster, tmp_path, output="away")
+    time.sleep(3.0)  # its processes, which Ray ends, keep their notes while they live
     left = [path for path in intermediate_files(sort_cluster) if path.is_dir()]
     assert left and partitions(sort_cluster, "away")
     others = [sort_cluster.directory(1) / name for name in (".planner-sort-other/run", "away/part-000000-other")]
@@ -66,8 +73,7 @@ def test_what_a_killed_sort_left_is_freed_and_nothing_else(sort_cluster: SortClu
     assert said["nodes"] == ["node-1", "node-2", "node-3"] and said["absent_nodes"] == []
     assert said["freed_bytes"] >= 0.9 * source.bytes and said["uploads"] == 0 and not said["is_published"]
     assert not any(path.exists() for path in left)
-    memories = [path for node in NODES for path in sort_cluster.emulated.nodes.memory(node).iterdir()]
-    assert memories == [], "nor are there notes of the tasks that ended with it"
+    assert in_memory(sort_cluster) <= of_others, "nor are there notes of the tasks that ended with it"
     assert partitions(sort_cluster, "away") == [others[1]]
     assert all(path.read_bytes() == b"another job's" for path in others), "other jobs' files stay"
     assert not journal_of(tmp_path).exists()

@@ -62,6 +62,7 @@ def sort_on_cluster(
                     except PlannerError:
                         with suppress(PlannerError):
                             cluster.do(_put_away(order), lambda _: None)
+                            unfinished.clear()
                         raise
                     unfinished.clear()
                     uris = [partition["copies"][0]["uri"] for partition in done["dataset"]["partitions"]]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from planner.clouds.aws.client import Service
@@ -46,6 +47,7 @@ class ResourceType:
         return {f"{self.id}s": [id]} if self.deletion.endswith("s") else {self.id: id}
 
 
+@cache
 def resource_types() -> Mapping[str, ResourceType]:
     """Return the types of resources that a run may have, by the planner's name."""
     return table_of("aws", "resource_types", ResourceType)
